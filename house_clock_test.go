@@ -39,7 +39,8 @@ func TestNothingWaitsForTheWallClock(t *testing.T) {
 // fromNumber: the expression makes an instant of a number on its way.
 func fromNumber(e ast.Expr) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && calls(call, "time.Unix", "time.UnixMilli", "time.UnixMicro", "db.FromMicros", "FromMicros") {
+		if call, ok := n.(*ast.CallExpr); ok && calls(call, "time.Unix", "time.UnixMilli", "time.UnixMicro", "db.FromMicros",
+			"FromMicros") {
 			found = true
 		}
 		return true

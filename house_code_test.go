@@ -244,7 +244,10 @@ func TestDroppedErrorsSayWhy(t *testing.T) {
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			a, ok := n.(*ast.AssignStmt)
-			if !ok || len(a.Rhs) != 1 || slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool { id, ok := e.(*ast.Ident); return !ok || id.Name != "_" }) {
+			if !ok || len(a.Rhs) != 1 || slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool {
+				id, ok := e.(*ast.Ident)
+				return !ok || id.Name != "_"
+			}) {
 				return true
 			}
 			call, ok := a.Rhs[0].(*ast.CallExpr)
@@ -283,7 +286,8 @@ func answers(call *ast.CallExpr) bool {
 // speaks HTTP or SQL, runs beside something else or does arithmetic on bytes has
 // a package where it can be tested and used without a process.
 func TestCommandLineHasNoLogicOfItsOwn(t *testing.T) {
-	forbidden := []string{"net/http", "database/sql", "sync/atomic", "crypto/", "encoding/csv", "math/rand", "golang.org/x/", "github.com/jackc/", "modernc.org/"}
+	forbidden := []string{"net/http", "database/sql", "sync/atomic", "crypto/", "encoding/csv", "math/rand",
+		"golang.org/x/", "github.com/jackc/", "modernc.org/"}
 	sql := regexp.MustCompile(`(?i)\b(select .* from|insert into|update \w+ set|delete from)\b`)
 	seen, ours := 0, map[string]bool{}
 	for _, s := range sources(t) {
@@ -293,7 +297,9 @@ func TestCommandLineHasNoLogicOfItsOwn(t *testing.T) {
 		seen++
 		for _, imported := range s.file.Imports {
 			path := strings.Trim(imported.Path.Value, `"`)
-			if slices.ContainsFunc(forbidden, func(f string) bool { return path == strings.TrimSuffix(f, "/") || strings.HasPrefix(path, f) }) {
+			if slices.ContainsFunc(forbidden, func(f string) bool {
+				return path == strings.TrimSuffix(f, "/") || strings.HasPrefix(path, f)
+			}) {
 				t.Errorf("%s imports %s", s.path, path)
 			}
 			if strings.HasPrefix(path, "tributary/internal/") {

@@ -167,7 +167,8 @@ func TestPacksAndDoublesDoNotKnowEachOther(t *testing.T) {
 // nothing but the list of the world knows a pack or a double, and nobody else asks
 // whether a country is this one or that one.
 func TestACountryIsOneFolderAndOneLine(t *testing.T) {
-	pack := regexp.MustCompile(`^tributary/internal/(country/[a-z]{2}|authority/(?:[a-uw-z]|v[^i])[a-z]*)$`) // VIES is no country's
+	// VIES is no country's
+	pack := regexp.MustCompile(`^tributary/internal/(country/[a-z]{2}|authority/(?:[a-uw-z]|v[^i])[a-z]*)$`)
 	owners, countries, codes := map[string][]string{}, 0, map[string]bool{}
 	for _, p := range packages(t) {
 		if pack.MatchString(p.ImportPath) {
@@ -218,7 +219,8 @@ func TestACountryIsOneFolderAndOneLine(t *testing.T) {
 	}
 }
 
-var forbiddenNames = regexp.MustCompile(`^(util|utils|common|helpers?|models?|types|services?|repository|repositories|mocks?)$`)
+var forbiddenNames = regexp.MustCompile(
+	`^(util|utils|common|helpers?|models?|types|services?|repository|repositories|mocks?)$`)
 
 func TestHouseStyle(t *testing.T) {
 	const linesMax = 600
@@ -271,7 +273,8 @@ func TestEveryFuzzTargetHasACorpus(t *testing.T) {
 		}
 	}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && strings.HasSuffix(filepath.Dir(path), filepath.Join("testdata", "fuzz")) && !wanted[path] {
+		if err == nil && e.IsDir() && strings.HasSuffix(filepath.Dir(path), filepath.Join("testdata", "fuzz")) &&
+			!wanted[path] {
 			t.Errorf("%s belongs to no fuzz target", path)
 		}
 		return err

@@ -32,7 +32,8 @@ func (cmd *annulCommand) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		said, err := server.Maintenance{Config: cfg, DB: d, Accounts: a}.Annul(ctx, cmd.Operation, country.Annulment{Code: cmd.Code, Reason: cmd.Reason}, actor())
+		said, err := server.Maintenance{Config: cfg, DB: d, Accounts: a}.Annul(ctx, cmd.Operation,
+			country.Annulment{Code: cmd.Code, Reason: cmd.Reason}, actor())
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,8 @@ func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 		if p.Code != "HU" {
 			continue
 		}
-		body, err := p.ExampleSale(country.SaleID{Transaction: "annulled", Number: "ANNUL-1", Supplier: company.ID, Date: time.Now().Add(-time.Hour)})
+		body, err := p.ExampleSale(country.SaleID{Transaction: "annulled", Number: "ANNUL-1", Supplier: company.ID,
+			Date: time.Now().Add(-time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 		t.Fatalf("%+v", result)
 	}
 	annul := func(operation string, more ...string) (int, string, string) {
-		return call(t, append([]string{"annul", operation, "--data", s.dir, "--simulators", "http://" + s.sims, "--json", "--reason", "the wrong address was reported"}, more...)...)
+		return call(t, append([]string{"annul", operation, "--data", s.dir, "--simulators", "http://" + s.sims, "--json",
+			"--reason", "the wrong address was reported"}, more...)...)
 	}
 	if code, out, errs := annul(s.operation); code != 0 || !strings.Contains(out, "VERIFICATION_PENDING") {
 		t.Fatalf("%d %s %s", code, out, errs)
@@ -51,7 +53,8 @@ func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 	if code, out, _ := annul(s.operation); code != exitFailed || !strings.Contains(out, "ANNULMENT_IN_PROGRESS") {
 		t.Errorf("a second one: %d %s", code, out)
 	}
-	for operation, why := range map[string]string{reference: "does not support annulment", "nothing": "nothing was filed"} {
+	for operation, why := range map[string]string{reference: "does not support annulment",
+		"nothing": "nothing was filed"} {
 		if code, _, errs := annul(operation); code == 0 || !strings.Contains(errs, why) {
 			t.Errorf("%s: %d %s", operation, code, errs)
 		}
@@ -59,7 +62,9 @@ func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 	if code, _, errs := annul(s.operation, "--code", "OTHER"); code == 0 || !strings.Contains(errs, "ERRATIC_DATA") {
 		t.Errorf("another code: %d %s", code, errs)
 	}
-	if log := o.must("operator", "audit", "--data", s.dir, "--json"); strings.Count(log, "report.annulment_answered") != 2 || !strings.Contains(log, "the wrong address was reported") {
+	if log := o.must("operator", "audit", "--data", s.dir,
+		"--json"); strings.Count(log, "report.annulment_answered") != 2 ||
+		!strings.Contains(log, "the wrong address was reported") {
 		t.Errorf("the audit log: %s", log)
 	}
 	if result := s.settled(); result.Status != "SUCCESS" {

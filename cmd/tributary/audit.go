@@ -90,7 +90,8 @@ func (cmd *headsFlags) withLogs(c *command, do func(ctx context.Context, logs se
 			return fmt.Errorf("--master-key: %w", err)
 		}
 		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
-		return do(ctx, server.Logs{DB: d, Accounts: a, Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}, kept)
+		return do(ctx, server.Logs{DB: d, Accounts: a,
+			Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}, kept)
 	})
 }
 

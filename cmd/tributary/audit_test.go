@@ -59,17 +59,21 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 		return path
 	}
 	good := keep("tributary-audit-heads-1.jsonl", head)
-	if code, out, errs := call(t, "audit", "verify", good, "--data", dir); code != 0 || !strings.Contains(out, "exported heads  1") {
+	if code, out, errs := call(t, "audit", "verify", good, "--data", dir); code != 0 ||
+		!strings.Contains(out, "exported heads  1") {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
-	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+filepath.Dir(good), "--data", dir); code != 0 {
+	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+filepath.Dir(good), "--data",
+		dir); code != 0 {
 		t.Errorf("%d %s", code, errs)
 	}
 	gone := keep("gone", head, audit.Head{Log: "client acme", Seq: 99, Hash: head.Hash})
-	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 || !strings.Contains(errs, "client acme is broken at entry 99") {
+	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 ||
+		!strings.Contains(errs, "client acme is broken at entry 99") {
 		t.Errorf("a log that was cut off: %d %s", code, errs)
 	}
-	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 || !strings.Contains(errs, "no heads found") {
+	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 ||
+		!strings.Contains(errs, "no heads found") {
 		t.Errorf("an empty folder: %d %s", code, errs)
 	}
 }

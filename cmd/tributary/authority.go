@@ -29,7 +29,8 @@ type authorityCommand struct {
 type authorityFlags struct{ accountFlags }
 
 // with opens the endpoints for one command. To list them no master key is needed.
-func (f *authorityFlags) with(c *command, sealed bool, do func(ctx context.Context, d *db.DB, e *server.Authorities) error) error {
+func (f *authorityFlags) with(c *command, sealed bool,
+	do func(ctx context.Context, d *db.DB, e *server.Authorities) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
 		var master *secret.Master
 		if sealed {
@@ -164,7 +165,8 @@ func printAuthorities(w io.Writer, list ...server.Authority) {
 		if s.Certificate != nil {
 			subject, ends = s.Certificate.Subject, s.Certificate.ExpiresAt.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name(), dash(s.URL), dash(strings.Join(s.Secrets, ", ")), dash(strings.Join(s.Missing, ", ")), subject, ends, dash(s.Host))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name(), dash(s.URL), dash(strings.Join(s.Secrets, ", ")),
+			dash(strings.Join(s.Missing, ", ")), subject, ends, dash(s.Host))
 	}
 }
 
@@ -190,6 +192,8 @@ func (cmd *authorityUnset) Run(c *command) error {
 		if err := e.Unset(ctx, actor(), at); err != nil {
 			return err
 		}
-		return cmd.show(c, map[string]string{"unset": at.String()}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s\tremoved\n", at) })
+		return cmd.show(c, map[string]string{"unset": at.String()}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "%s\tremoved\n", at)
+		})
 	})
 }

@@ -41,7 +41,8 @@ func TestAuthoritiesFromTheCommandLine(t *testing.T) {
 			}
 			return out + errs
 		}
-		ask(0, "set", "xx.test", "--url", "http://127.0.0.1:9", "--secret", "platform_key="+key, "--certificate", p12, "--certificate-password-file", word)
+		ask(0, "set", "xx.test", "--url", "http://127.0.0.1:9", "--secret", "platform_key="+key, "--certificate", p12,
+			"--certificate-password-file", word)
 		var list []struct {
 			Country     string `json:"country_code"`
 			Environment string
@@ -70,7 +71,8 @@ func TestAuthoritiesFromTheCommandLine(t *testing.T) {
 			{[]string{"set", "XX.test", "--secret", "platform_key=" + key + ".none"}, "--secret platform_key"},
 			{[]string{"set", "XX.test", "--certificate", p12}, "--certificate-password-file"},
 			{[]string{"set", "XX.test", "--certificate-password-file", word}, "requires --certificate"},
-			{[]string{"set", "XX.test", "--certificate", write("large", bytes.Repeat([]byte("x"), identity.FileBytesMax+1))}, "larger than 65536 bytes"},
+			{[]string{"set", "XX.test", "--certificate", write("large", bytes.Repeat([]byte("x"), identity.FileBytesMax+1))},
+				"larger than 65536 bytes"},
 		} {
 			if said := ask(exitUsage, wrong.args...); !strings.Contains(said, wrong.want) {
 				t.Errorf("%v says %s", wrong.args, said)

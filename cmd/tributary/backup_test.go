@@ -35,10 +35,12 @@ func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 		args := demoArgs(t, dir)
 		lost := backupUnderLoad(t, args, func() {
 			copied := filepath.Join(restored, "tributary.db")
-			if code, out, errs := call(t, "backup", copied, "--data", dir); code != 0 || !strings.Contains(out, "passed the integrity check") {
+			if code, out, errs := call(t, "backup", copied, "--data", dir); code != 0 ||
+				!strings.Contains(out, "passed the integrity check") {
 				t.Fatalf("exit code %d\n%s%s", code, out, errs)
 			}
-			if code, _, errs := call(t, "backup", copied, "--data", dir); code != exitUsage || !strings.Contains(errs, "exists") {
+			if code, _, errs := call(t, "backup", copied, "--data", dir); code != exitUsage ||
+				!strings.Contains(errs, "exists") {
 				t.Errorf("a second one to the same file: exit code %d\n%s", code, errs)
 			}
 			copyFolder(t, filepath.Join(dir, "documents"), filepath.Join(restored, "documents"))
@@ -61,7 +63,8 @@ func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 		tool(t, "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+into, dump)
 		lookUp(t, demoArgs(t, dir, "--database", into), lost)
 	})
-	if code, _, errs := call(t, "backup", filepath.Join(t.TempDir(), "x"), "--database", "postgres://x/y"); code != exitUsage || !strings.Contains(errs, "pg_dump") {
+	if code, _, errs := call(t, "backup", filepath.Join(t.TempDir(), "x"), "--database",
+		"postgres://x/y"); code != exitUsage || !strings.Contains(errs, "pg_dump") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -132,7 +135,8 @@ func lookUp(t *testing.T, args []string, operations map[string]string) {
 				Status string
 				ID     string `json:"transaction_id"`
 			}
-			if status := get(t, base+"/v1/transactions/"+op, &r); status != http.StatusOK || r.ID != id || r.Status == "FAILURE" {
+			if status := get(t, base+"/v1/transactions/"+op, &r); status != http.StatusOK || r.ID != id ||
+				r.Status == "FAILURE" {
 				t.Fatalf("%s, operation %s: %d %+v", id, op, status, r)
 			}
 			if r.Status == "SUCCESS" {

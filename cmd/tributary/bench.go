@@ -29,7 +29,8 @@ func (b *benchCommand) Run(c *command) error {
 	if err != nil {
 		return fmt.Errorf("find the program's own file: %w", err)
 	}
-	cfg := bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Quick: b.Quick, Nodes: b.Nodes, Rounds: b.Rounds, Program: program, Out: c.out, Err: c.err}
+	cfg := bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot,
+		Quick: b.Quick, Nodes: b.Nodes, Rounds: b.Rounds, Program: program, Out: c.out, Err: c.err}
 	switch {
 	case b.Pair == nil && b.Rounds != bench.RoundsMin:
 		return fault.New(fault.Invalid, "--rounds requires --pair")

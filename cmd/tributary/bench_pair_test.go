@@ -39,11 +39,13 @@ func TestAPairIsRefusedWhereItCannotBe(t *testing.T) {
 		{[]string{"--pair", failing, "--plot", filepath.Join(dir, "figures.svg")}, exitUsage, "--pair and --plot"},
 		{[]string{"--pair", failing, "--database", "mysql://server"}, exitUsage, "must be sqlite:PATH or postgres://"},
 		{[]string{"--pair", plain}, exitFailed, plain + ": permission denied"},
-		{[]string{"--pair", failing}, exitFailed, "before round 1, other: " + failing + ": exit status 127; it said last:\n  no such library"},
+		{[]string{"--pair", failing}, exitFailed,
+			"before round 1, other: " + failing + ": exit status 127; it said last:\n  no such library"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"bench", "--json"}, c.args...), streams{&out, &errs, strings.NewReader("")})
-		if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 || strings.Contains(errs.String(), "measuring") {
+		if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 ||
+			strings.Contains(errs.String(), "measuring") {
 			t.Errorf("bench %q: %d, want %d with %q\n%s%s", c.args, code, c.code, c.says, errs.String(), out.String())
 		}
 	}
@@ -65,12 +67,14 @@ func TestTheProgramIsComparedWithItself(t *testing.T) {
 	if err := json.Unmarshal(out, &found); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if found.Rounds != bench.RoundsMin || found.This != found.Other || found.This.Version == "" || len(found.Engines) != 1 || found.Engines[0].Engine != "sqlite" {
+	if found.Rounds != bench.RoundsMin || found.This != found.Other || found.This.Version == "" ||
+		len(found.Engines) != 1 || found.Engines[0].Engine != "sqlite" {
 		t.Fatalf("reported %s", out)
 	}
 	e := found.Engines[0]
 	if len(e.Figures) < 15 || len(e.OnlyThis)+len(e.OnlyOther)+len(e.Incomplete) > 0 {
-		t.Errorf("%d figures are in both, and not in both are %q, %q, %q", len(e.Figures), e.OnlyThis, e.OnlyOther, e.Incomplete)
+		t.Errorf("%d figures are in both, and not in both are %q, %q, %q", len(e.Figures), e.OnlyThis, e.OnlyOther,
+			e.Incomplete)
 	}
 	for _, f := range e.Figures {
 		if len(f.This) != found.Rounds || len(f.Other) != found.Rounds {
@@ -83,7 +87,8 @@ func TestTheProgramIsComparedWithItself(t *testing.T) {
 			t.Errorf("%s: %+v", f.Name, f)
 		}
 	}
-	if !strings.Contains(told.String(), "round 3 of 3, sqlite, other: measuring documents …") || !strings.Contains(told.String(), "PostgreSQL was not measured") {
+	if !strings.Contains(told.String(), "round 3 of 3, sqlite, other: measuring documents …") ||
+		!strings.Contains(told.String(), "PostgreSQL was not measured") {
 		t.Errorf("told\n%s", told.String())
 	}
 	t.Log(told.String())

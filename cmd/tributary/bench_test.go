@@ -32,7 +32,8 @@ func TestASecondNodeDoublesWhatIsUnderWay(t *testing.T) {
 		figures[f.Name] = f.Value
 	}
 	for name, want := range map[string]float64{
-		"calls_at_once_1_nodes": 8, "filings_per_call_1_nodes": 1, "filings_per_call_2_nodes": 1, "deadlocks_1_nodes": 0, "deadlocks_2_nodes": 0,
+		"calls_at_once_1_nodes": 8, "filings_per_call_1_nodes": 1, "filings_per_call_2_nodes": 1, "deadlocks_1_nodes": 0,
+		"deadlocks_2_nodes": 0,
 	} {
 		if got, ok := figures[name]; !ok || got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -42,7 +43,8 @@ func TestASecondNodeDoublesWhatIsUnderWay(t *testing.T) {
 	if at := figures["calls_at_once_2_nodes"]; at <= 8 || at > 16 {
 		t.Errorf("two nodes of 8 slots each made %v calls at once", at)
 	}
-	if got := figures["settled_nodes_to_one"]; got <= least || figures["settled_per_second_2_nodes"] <= 0 || figures["submit_p99_2_nodes"] <= 0 {
+	if got := figures["settled_nodes_to_one"]; got <= least || figures["settled_per_second_2_nodes"] <= 0 ||
+		figures["submit_p99_2_nodes"] <= 0 {
 		t.Errorf("two nodes settle %.2f times what one does, want more than %.1f: %s", got, least, out)
 	}
 	t.Logf("two nodes settle %.2f times what one does: %s", figures["settled_nodes_to_one"], out)

@@ -300,7 +300,8 @@ func (cmd *clientCreate) Run(c *command) error {
 		if err != nil {
 			return err
 		}
-		made, key, err := a.CreateClient(ctx, actor(), account.NewClient{ID: cmd.ID, Live: cmd.Live, Config: cfg, Logo: logo, Key: fixed})
+		made, key, err := a.CreateClient(ctx, actor(),
+			account.NewClient{ID: cmd.ID, Live: cmd.Live, Config: cfg, Logo: logo, Key: fixed})
 		if err != nil {
 			return err
 		}
@@ -322,7 +323,8 @@ func (cmd *clientList) Run(c *command) error {
 		return cmd.show(c, append([]account.Client{}, list...), func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "CLIENT\tENVIRONMENT\tNAME\tKEYS\tCREATED")
 			for _, l := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", l.ID, l.Environment(), l.Config.DisplayName, len(l.Keys), l.CreatedAt.Format(time.RFC3339))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", l.ID, l.Environment(), l.Config.DisplayName, len(l.Keys),
+					l.CreatedAt.Format(time.RFC3339))
 			}
 		})
 	})

@@ -44,11 +44,13 @@ func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
 		}
 	}
 	configure("--name", "Without the demo's rules") // its addresses are stored, and no business of this change
-	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url", hook.URL+"/new"); code != exitUsage || !strings.Contains(errs, "webhooks.all") {
+	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url",
+		hook.URL+"/new"); code != exitUsage || !strings.Contains(errs, "webhooks.all") {
 		t.Errorf("a new address of the kind: %d %s", code, errs)
 	}
 	var job struct{ ID string }
-	s.json(http.MethodPost, "/lookup/v2/single-validations", `{"country_iso_code":"IE","tax_identification_number":"IE6388047V"}`, &job)
+	s.json(http.MethodPost, "/lookup/v2/single-validations",
+		`{"country_iso_code":"IE","tax_identification_number":"IE6388047V"}`, &job)
 	o.eventually("the event with a receiver of its own arrives there", func() bool { return own.Load() > 0 })
 	broken.Store(false)
 	if e := s.event(delivered); e.Status != "delivered" || common.Load() == 0 {
@@ -64,7 +66,8 @@ func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
 		e := s.event(func(_ int, status string) bool { return status != "pending" })
 		return e.Status == "unsubscribed" && common.Load() == before
 	})
-	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url", "none", "--webhook", "transactions.transaction_completed=all"); code != exitUsage || !strings.Contains(errs, "no URL for all") {
+	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url", "none", "--webhook",
+		"transactions.transaction_completed=all"); code != exitUsage || !strings.Contains(errs, "no URL for all") {
 		t.Errorf("an event sent to an address that is not there: %d %s", code, errs)
 	}
 }
@@ -74,9 +77,12 @@ func TestTimesAreWholeSecondsInWhatScriptsRead(t *testing.T) {
 	flags := book(t, migrated(t))
 	o := &observatory{t: t, root: t}
 	made := o.must(append([]string{"client", "create", "acme", "--name", "Acme"}, flags...)...)
-	texts := []string{made, o.must(append([]string{"client", "show", "acme"}, flags...)...), o.must(append([]string{"client", "list"}, flags...)...),
-		o.must(append([]string{"client", "audit", "acme"}, flags...)...), o.must(append([]string{"key", "rotate", "acme"}, flags...)...),
-		o.must(append([]string{"operator", "create", "ana"}, flags...)...), o.must(append([]string{"operator", "list"}, flags...)...), o.must(append([]string{"operator", "audit"}, flags...)...)}
+	texts := []string{made, o.must(append([]string{"client", "show", "acme"}, flags...)...),
+		o.must(append([]string{"client", "list"}, flags...)...),
+		o.must(append([]string{"client", "audit", "acme"}, flags...)...),
+		o.must(append([]string{"key", "rotate", "acme"}, flags...)...),
+		o.must(append([]string{"operator", "create", "ana"}, flags...)...),
+		o.must(append([]string{"operator", "list"}, flags...)...), o.must(append([]string{"operator", "audit"}, flags...)...)}
 	stamps := regexp.MustCompile(`"(?:\w+_)?at": "([^"]*)"`)
 	for _, text := range texts {
 		found := stamps.FindAllStringSubmatch(text, -1)
@@ -100,7 +106,8 @@ func TestACountryIsNamedOnceOnTheCommandLine(t *testing.T) {
 		"reconcile --supplier x --day 2026-01-31 --authority ES.prod=https://a":                   "ES.prod",
 	} {
 		for range 8 { // the order of a map is another each time
-			if code, _, errs := call(t, append(strings.Fields(args), flags...)...); code != exitUsage || !strings.Contains(errs, says) {
+			if code, _, errs := call(t, append(strings.Fields(args), flags...)...); code != exitUsage ||
+				!strings.Contains(errs, says) {
 				t.Errorf("%s: %d %s", args, code, errs)
 			}
 		}

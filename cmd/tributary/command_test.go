@@ -27,10 +27,13 @@ func TestMigrateSaysOnceThatASchemaIsMade(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		t.Parallel()
-		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "Created the database schema") || strings.Contains(out, "(0 steps") {
+		if code, out, errs := call(t, "migrate", "--database",
+			url); code != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "Created the database schema") ||
+			strings.Contains(out, "(0 steps") {
 			t.Fatalf("%d %s%s", code, out, errs)
 		}
-		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || errs != "" || !strings.Contains(out, "(0 steps applied)") {
+		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || errs != "" ||
+			!strings.Contains(out, "(0 steps applied)") {
 			t.Errorf("a second time: %d %s%s", code, out, errs)
 		}
 	})
@@ -55,8 +58,10 @@ func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
 			Key  string `json:"api_key"`
 			Keys []struct{ Kid, State string }
 		}
-		do(&made, "client", "create", "acme", "--name", "Acme", "--country", "ES=BOTH", "--webhook-url", "https://hooks.example.com/in")
-		if made.ID != "acme" || !strings.HasPrefix(made.Key, "trb_test_") || len(made.Keys) != 1 || made.Keys[0].State != "active" {
+		do(&made, "client", "create", "acme", "--name", "Acme", "--country", "ES=BOTH", "--webhook-url",
+			"https://hooks.example.com/in")
+		if made.ID != "acme" || !strings.HasPrefix(made.Key, "trb_test_") || len(made.Keys) != 1 ||
+			made.Keys[0].State != "active" {
 			t.Fatalf("created %+v", made)
 		}
 		var next struct {
@@ -75,7 +80,8 @@ func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
 			t.Fatalf("revoked %+v", key)
 		}
 		signs := next.Kid
-		if code, out, errs := call(t, append([]string{"key", "revoke", signs}, flags...)...); code == 0 || !strings.Contains(errs, "--stop-webhooks") {
+		if code, out, errs := call(t, append([]string{"key", "revoke", signs}, flags...)...); code == 0 ||
+			!strings.Contains(errs, "--stop-webhooks") {
 			t.Fatalf("the signing key is revoked unasked: %d %s%s", code, out, errs)
 		}
 		if do(&key, "key", "revoke", signs, "--stop-webhooks"); key.State != "revoked" {
@@ -116,18 +122,21 @@ func TestWrongCallsNameTheFlagAndTheFix(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no database":      {[]string{"serve"}, "--database"},
-		"bad database":     {[]string{"serve", "--database", "mysql://x"}, "sqlite:PATH"},
-		"bad listen":       {[]string{"serve", "--database", "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "--listen", "8080"}, "--listen"},
-		"bad role":         {[]string{"serve", "--database", "sqlite:x", "--role", "cook"}, "--role"},
-		"bad network":      {[]string{"serve", "--database", "sqlite:x", "--webhook-allow", "10.0.0.0/99"}, "--webhook-allow"},
-		"bad duration":     {[]string{"demo", "--document-ttl", "soon"}, "document-ttl"},
-		"worker's URL":     {[]string{"serve", "--database", "sqlite:x", "--role", "worker"}, "--public-url"},
-		"unknown flag":     {[]string{"demo", "--colour", "red"}, "--colour"},
-		"unknown command":  {[]string{"dance"}, "dance"},
-		"half a TLS pair":  {[]string{"serve", "--database", "sqlite:x", "--tls-cert", "x.pem"}, "--tls-key"},
-		"webhook without":  {[]string{"client", "list"}, "--database"},
-		"bad client's URL": {append([]string{"client", "create", "x", "--webhook-url", "http://127.0.0.1/"}, book(t, migrated(t))...), "webhook"},
+		"no database":  {[]string{"serve"}, "--database"},
+		"bad database": {[]string{"serve", "--database", "mysql://x"}, "sqlite:PATH"},
+		"bad listen": {[]string{"serve", "--database", "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "--listen",
+			"8080"}, "--listen"},
+		"bad role": {[]string{"serve", "--database", "sqlite:x", "--role", "cook"}, "--role"},
+		"bad network": {[]string{"serve", "--database", "sqlite:x", "--webhook-allow", "10.0.0.0/99"},
+			"--webhook-allow"},
+		"bad duration":    {[]string{"demo", "--document-ttl", "soon"}, "document-ttl"},
+		"worker's URL":    {[]string{"serve", "--database", "sqlite:x", "--role", "worker"}, "--public-url"},
+		"unknown flag":    {[]string{"demo", "--colour", "red"}, "--colour"},
+		"unknown command": {[]string{"dance"}, "dance"},
+		"half a TLS pair": {[]string{"serve", "--database", "sqlite:x", "--tls-cert", "x.pem"}, "--tls-key"},
+		"webhook without": {[]string{"client", "list"}, "--database"},
+		"bad client's URL": {append([]string{"client", "create", "x", "--webhook-url", "http://127.0.0.1/"},
+			book(t, migrated(t))...), "webhook"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +159,8 @@ func TestServeRefusesASchemaThatDoesNotFit(t *testing.T) {
 
 func TestServeGivesUpOnADatabaseThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	code, _, errs := call(t, "serve", "--database", "postgres://nobody@127.0.0.1:1/none?sslmode=disable", "--listen", "127.0.0.1:0", "--admin", "")
+	code, _, errs := call(t, "serve", "--database", "postgres://nobody@127.0.0.1:1/none?sslmode=disable", "--listen",
+		"127.0.0.1:0", "--admin", "")
 	if code != exitFailed || errs == "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
@@ -193,8 +203,10 @@ func TestVerifyTellsRightFromWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs strings.Builder
-	good := run(t.Context(), []string{"verify", "--api-key", testKey, "--signature", signature}, streams{&out, &errs, strings.NewReader(body)})
-	bad := run(t.Context(), []string{"verify", "--api-key", testKey, "--signature", signature}, streams{&out, &errs, strings.NewReader(body + " ")})
+	good := run(t.Context(), []string{"verify", "--api-key", testKey, "--signature", signature},
+		streams{&out, &errs, strings.NewReader(body)})
+	bad := run(t.Context(), []string{"verify", "--api-key", testKey, "--signature", signature},
+		streams{&out, &errs, strings.NewReader(body + " ")})
 	if good != 0 || bad != exitFailed {
 		t.Fatalf("exit codes %d and %d\n%s%s", good, bad, out.String(), errs.String())
 	}
@@ -224,15 +236,18 @@ func TestTheMasterKeyIsMadeOnceAndRotatedWhileKeysKeepOpening(t *testing.T) {
 	}
 	code, out, errs := call(t, "master-key", "rotate", "--data", dir, "--json")
 	var got rotated
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || got.KeyID == "" || got.Moved != 2 { // the client's, and that of the audit logs
+	// the client's, and that of the audit logs
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || got.KeyID == "" || got.Moved != 2 {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	// In two steps, for nodes with copies of the file: nothing moves before it is asked for.
 	var second, moved rotated
-	if code, out, errs := call(t, "master-key", "rotate", "--file-only", "--data", dir, "--json"); code != 0 || json.Unmarshal([]byte(out), &second) != nil {
+	if code, out, errs := call(t, "master-key", "rotate", "--file-only", "--data", dir, "--json"); code != 0 ||
+		json.Unmarshal([]byte(out), &second) != nil {
 		t.Fatalf("rotate: exit code %d\n%s%s", code, out, errs)
 	}
-	if code, out, errs := call(t, "master-key", "rewrap", "--data", dir, "--json"); code != 0 || json.Unmarshal([]byte(out), &moved) != nil {
+	if code, out, errs := call(t, "master-key", "rewrap", "--data", dir, "--json"); code != 0 ||
+		json.Unmarshal([]byte(out), &moved) != nil {
 		t.Fatalf("rewrap: exit code %d\n%s%s", code, out, errs)
 	}
 	if second.KeyID == got.KeyID || second.Moved != 0 || moved.KeyID != second.KeyID || moved.Moved != 2 {
@@ -242,7 +257,8 @@ func TestTheMasterKeyIsMadeOnceAndRotatedWhileKeysKeepOpening(t *testing.T) {
 	_, findings := diagnose(t, "--data", dir)
 	expect(t, findings, doctor.OK, "master key", got.KeyID)
 	expect(t, findings, doctor.OK, "signing keys")
-	if code, _, errs := call(t, "master-key", "rotate", "--data", dir, "--master-key", "env:X"); code != exitUsage || !strings.Contains(errs, "--master-key") {
+	if code, _, errs := call(t, "master-key", "rotate", "--data", dir, "--master-key", "env:X"); code != exitUsage ||
+		!strings.Contains(errs, "--master-key") {
 		t.Fatalf("env: exit code %d\n%s", code, errs)
 	}
 }

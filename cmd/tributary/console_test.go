@@ -45,7 +45,8 @@ func TestOperatorMFAIsAskedForByTheProgram(t *testing.T) {
 	t.Parallel()
 	demo := start(t, append(demoArgs(t, t.TempDir()), "--operator-mfa", "required")...)
 	demo.waitReady()
-	printed := regexp.MustCompile(`console +(http://localhost:\d+/console)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())
+	printed := regexp.MustCompile(
+		`console +(http://localhost:\d+/console)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())
 	if printed == nil {
 		t.Fatalf("no console at localhost in\n%s", demo.output())
 	}
@@ -53,13 +54,16 @@ func TestOperatorMFAIsAskedForByTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := (&http.Client{Jar: jar}).PostForm(printed[1]+"/sign-in", url.Values{"name": {printed[2]}, "password": {printed[3]}})
+	answer, err := (&http.Client{Jar: jar}).PostForm(printed[1]+"/sign-in",
+		url.Values{"name": {printed[2]}, "password": {printed[3]}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
-	if err != nil || answer.Request.URL.Path != "/console/sign-in/second" || !strings.Contains(string(page), "Add a second factor") || !strings.Contains(string(page), "&#34;domain&#34;:&#34;localhost&#34;") {
+	if err != nil || answer.Request.URL.Path != "/console/sign-in/second" ||
+		!strings.Contains(string(page), "Add a second factor") ||
+		!strings.Contains(string(page), "&#34;domain&#34;:&#34;localhost&#34;") {
 		t.Errorf("%v after the password: %s\n%s", err, answer.Request.URL, page)
 	}
 }

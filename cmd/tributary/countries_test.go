@@ -93,7 +93,8 @@ func TestEveryPackHasAnExampleThatIsValid(t *testing.T) {
 				t.Errorf("%s: the company of the example: %v", p.Code, found)
 			}
 		}
-		body, err := p.ExampleSale(country.SaleID{Transaction: "t-1", Number: "2026-1", Supplier: strings.Repeat("a", 32), Date: now})
+		body, err := p.ExampleSale(country.SaleID{Transaction: "t-1", Number: "2026-1", Supplier: strings.Repeat("a", 32),
+			Date: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,8 @@ func TestEveryPackHasAnExampleThatIsValid(t *testing.T) {
 func coverageTable(own, others []country.Pack) string {
 	out := "| Country | Filed with | Structured invoice | Use cases | Corrections | Records kept |\n|---|---|---|---|---|---|\n"
 	row := func(name string, p country.Pack) string {
-		return fmt.Sprintf("| %s | %s | %s | %s | %s | %d years |\n", name, filedWith(p), structuredAs(p), joined(p.Facts.UseCases), correctionsOf(p), p.KeptYears())
+		return fmt.Sprintf("| %s | %s | %s | %s | %s | %d years |\n", name, filedWith(p), structuredAs(p),
+			joined(p.Facts.UseCases), correctionsOf(p), p.KeptYears())
 	}
 	for _, p := range own {
 		out += row(fmt.Sprintf("[%s %s](%s.md)", p.Code, p.Name, strings.ToLower(p.Code)), p)
@@ -244,7 +246,8 @@ func rulesOf(title string, rules []country.FieldRule) string {
 				where = append(where, fmt.Sprintf("`%s` is not like `%s`", c.Field, c.Unless))
 			}
 		}
-		out += fmt.Sprintf("| `%s` | %s | %s |\n", r.Field, cell(cmp.Or(strings.Join(where, ", "), "everywhere")), cell(r.Reason))
+		out += fmt.Sprintf("| `%s` | %s | %s |\n", r.Field, cell(cmp.Or(strings.Join(where, ", "), "everywhere")),
+			cell(r.Reason))
 	}
 	return out
 }

@@ -47,7 +47,8 @@ func (c crashCountry) body(id, number, supplier string, date time.Time) []byte {
 // creditOf takes a whole sale back.
 func (c crashCountry) creditOf(original, id string, date time.Time) []byte {
 	text, err := json.Marshal(map[string]any{
-		"country_code": c.Code, "transaction_date": date.UTC().Format(time.RFC3339), "transaction_id": id, "transaction_number": id, "reference_transaction_id": original, "note": "returned",
+		"country_code": c.Code, "transaction_date": date.UTC().Format(time.RFC3339), "transaction_id": id,
+		"transaction_number": id, "reference_transaction_id": original, "note": "returned",
 	})
 	if err != nil {
 		panic(fmt.Sprintf("encoding a credit: %v", err))

@@ -84,7 +84,9 @@ func (s *stage) submitOne(body []byte) string {
 	var got struct {
 		OperationID string `json:"operation_id"`
 	}
-	status, answer, err := patiently(func() (int, []byte, error) { return s.post(s.nodes[0].base, "/v1/transactions", body) })
+	status, answer, err := patiently(func() (int, []byte, error) {
+		return s.post(s.nodes[0].base, "/v1/transactions", body)
+	})
 	if err != nil || status != http.StatusAccepted || json.Unmarshal(answer, &got) != nil {
 		s.t.Fatalf("submitted: %d %s %v", status, answer, err)
 	}
@@ -95,7 +97,9 @@ func (s *stage) submitOne(body []byte) string {
 // counts what the authority has registered for it.
 func (s *stage) heardOnce(id string, messages int, held func() int) {
 	s.t.Helper()
-	status, answer, err := patiently(func() (int, []byte, error) { return s.fetch(s.nodes[0].base, "/v1/transactions/"+id) })
+	status, answer, err := patiently(func() (int, []byte, error) {
+		return s.fetch(s.nodes[0].base, "/v1/transactions/"+id)
+	})
 	var r shown
 	if err != nil || status != http.StatusOK || json.Unmarshal(answer, &r) != nil {
 		s.t.Fatalf("%d %s %v", status, answer, err)
@@ -114,7 +118,8 @@ func (s *stage) heardOnce(id string, messages int, held func() int) {
 	s.eventually("every message", func() bool {
 		return count("SELECT count(*) FROM inbox_messages WHERE taken_at IS NOT NULL AND operation_id = '"+id+"'") == messages
 	})
-	if n := count("SELECT count(*) FROM inbox_messages WHERE operation_id = '" + id + "' OR operation_id IS NULL"); n != messages {
+	if n := count("SELECT count(*) FROM inbox_messages WHERE operation_id = '" + id + "' OR operation_id IS NULL"); n !=
+		messages {
 		s.t.Errorf("%d messages are stored, want %d", n, messages)
 	}
 	if n := count("SELECT count(*) FROM webhook_events WHERE resource_id = '" + id + "'"); n != 1 {

@@ -46,7 +46,9 @@ func TestKilledWhileAPeriodIsClosed(t *testing.T) {
 			}
 			n.process.kill()
 			d := dbtest.Open(t, db.Config{URL: s.database, NoWorkers: true})
-			if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE periods SET due_at = 1") }); err != nil {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return tx.Exec("UPDATE periods SET due_at = 1")
+			}); err != nil {
 				t.Fatal(err)
 			}
 			for _, point := range c.points {

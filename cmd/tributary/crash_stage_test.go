@@ -100,13 +100,15 @@ var schemaOnce = sync.OnceValues(func() ([]byte, error) {
 // newStageOn does it on a database that has its schema.
 func newStageOn(t *testing.T, binary string, nodes int, database string) *stage {
 	t.Helper()
-	s := &stage{t: t, binary: binary, dir: t.TempDir(), database: database, opened: "127.0.0.0/8", client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	s := &stage{t: t, binary: binary, dir: t.TempDir(), database: database, opened: "127.0.0.0/8",
+		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	if err := secret.CreateMasterFile(filepath.Join(s.dir, "master.key")); err != nil {
 		t.Fatal(err)
 	}
 	s.receiver = newReceiver(t, filepath.Join(s.dir, "receiver.log"))
 	s.startSimulators()
-	must(t, "client", "create", "crash", "--database", s.database, "--master-key", s.masterKey(), "--name", "Crash run", "--country", "*=BOTH",
+	must(t, "client", "create", "crash", "--database", s.database, "--master-key", s.masterKey(), "--name", "Crash run",
+		"--country", "*=BOTH",
 		"--webhook-url", s.receiver.server.URL+"/hooks", "--rate=-1", "--key", testKey, "--demo")
 	for range nodes {
 		s.addNode()
@@ -126,10 +128,14 @@ func (s *stage) startSimulators() {
 func (s *stage) addNode(more ...string) {
 	address := freeAddress(s.t)
 	n := &node{base: "http://" + address}
-	n.args = []string{"serve", "--listen", address, "--admin", freeAddress(s.t), "--database", s.database, "--master-key", s.masterKey(),
-		"--documents", "file://" + filepath.Join(s.dir, "documents"), "--data", s.dir, "--public-url", "https://api.example.test", // receivers may not stand on our own host
+	n.args = []string{"serve", "--listen", address, "--admin", freeAddress(s.t), "--database", s.database, "--master-key",
+		s.masterKey(),
+		// receivers may not stand on our own host
+		"--documents", "file://" + filepath.Join(s.dir, "documents"), "--data", s.dir, "--public-url",
+		"https://api.example.test",
 		"--simulators", s.sims, "--callbacks", freeAddress(s.t),
-		"--webhook-ca", s.receiver.ca, "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level", "warn"}
+		"--webhook-ca", s.receiver.ca, "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level",
+		"warn"}
 	if s.opened != "" {
 		n.args = append(n.args, "--webhook-allow", s.opened)
 	}
@@ -217,7 +223,8 @@ func (s *stage) onboard(c crashCountry) string {
 	s.t.Helper()
 	of := c.Example.Company
 	body := map[string]any{
-		"meta": map[string]any{"country_code": c.Code, "external_id": "crash-" + c.Code}, "legal_name": of.LegalName, "address": of.Address,
+		"meta": map[string]any{"country_code": c.Code, "external_id": "crash-" + c.Code}, "legal_name": of.LegalName,
+		"address":         of.Address,
 		"tax_information": map[string]any{"tax_number": of.TaxNumber}, "settings": of.Settings,
 	}
 	if len(c.settings) > 0 {
@@ -232,7 +239,8 @@ func (s *stage) onboard(c crashCountry) string {
 		credentials[name] = value
 	}
 	if len(opened.PKCS12) > 0 {
-		credentials["certificate_base64"], credentials["certificate_password"] = base64.StdEncoding.EncodeToString(opened.PKCS12), opened.Password
+		credentials["certificate_base64"], credentials["certificate_password"] = base64.StdEncoding.EncodeToString(
+			opened.PKCS12), opened.Password
 	}
 	if opened.Username != "" || opened.Secret != "" {
 		credentials["username"], credentials["password"] = opened.Username, opened.Secret
@@ -242,7 +250,9 @@ func (s *stage) onboard(c crashCountry) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	status, answer, err := patiently(func() (int, []byte, error) { return s.post(s.nodes[0].base, "/onboarding/v2/companies", text) })
+	status, answer, err := patiently(func() (int, []byte, error) {
+		return s.post(s.nodes[0].base, "/onboarding/v2/companies", text)
+	})
 	if err != nil || status != http.StatusAccepted {
 		s.t.Fatalf("onboard in %s: %d %s %v", c.Code, status, answer, err)
 	}

@@ -110,8 +110,10 @@ func runCrash(t *testing.T, name string, plan crashPlan) {
 	t.Logf("%s, %s: %d kills, seed %d", name, plan.country, plan.kills, plan.seed)
 	land := crashCountryOf(t, plan.country)
 	c := &crashRun{
-		plan: plan, land: land, stage: newStage(t, fastBinary(t), plan.nodes, plan.postgres), random: rand.New(rand.NewPCG(plan.seed, 1)),
-		killed: map[string]int{}, open: map[string]bool{}, accepted: map[string][]string{}, credited: map[string]bool{}, seen: map[string]string{},
+		plan: plan, land: land, stage: newStage(t, fastBinary(t), plan.nodes, plan.postgres),
+		random: rand.New(rand.NewPCG(plan.seed, 1)),
+		killed: map[string]int{}, open: map[string]bool{}, accepted: map[string][]string{}, credited: map[string]bool{},
+		seen: map[string]string{},
 	}
 	for _, n := range c.nodes {
 		n.process.waitReady()
@@ -147,7 +149,8 @@ func (c *crashRun) strike() {
 	switch way := c.random.IntN(10); {
 	case way < 4 && killpoint.Armed:
 		points := killpoint.Points()
-		point := points[c.random.IntN(len(points)-5)] // no company is onboarded, no authority calls, no period ends, and only Poland takes batches meanwhile
+		// no company is onboarded, no authority calls, no period ends, and only Poland takes batches meanwhile
+		point := points[c.random.IntN(len(points)-5)]
 		c.kill(n)
 		c.launch(n, fmt.Sprintf("%s:%d", point, 1+c.random.IntN(5)))
 		if n.process.endsWithin(30 * time.Second) { // all are passed at once, unless the machine stands still
@@ -426,7 +429,8 @@ func (c *crashRun) audit(name string) {
 		}
 	}
 	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d out_of_order=%d repeated_webhooks=%d (open at kills %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
-		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, disordered, len(repeated), len(c.open),
+		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations),
+		lost, twice, disordered, len(repeated), len(c.open),
 		c.readied.Round(time.Millisecond), spread(c.resumed), c.moved.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)
@@ -463,7 +467,8 @@ func (c *crashRun) disordered() (n int) {
 	positions := map[string]int64{}
 	d := dbtest.Open(c.t, db.Config{URL: c.database, NoWorkers: true})
 	err := d.Read(c.t.Context(), func(r db.Reader) error {
-		if err := r.Row("SELECT count(*) FROM alerts WHERE name IN ('chain_mismatch', 'chain_remarked')").Scan(&n); err != nil {
+		if err := r.Row("SELECT count(*) FROM alerts WHERE name IN ('chain_mismatch', 'chain_remarked')").Scan(&n); err !=
+			nil {
 			return err
 		}
 		rows, err := r.Query("SELECT filing FROM filings")

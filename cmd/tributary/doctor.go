@@ -27,7 +27,8 @@ func (cmd *doctorCommand) Run(c *command) error {
 	if cfg.Authorities, err = authorities(cmd.Authority); err != nil {
 		return err
 	}
-	findings, err := doctor.Examine(c.ctx, doctor.Options{Config: cfg, Timeout: cmd.Timeout, Arguments: c.args, Files: cmd.secretFiles()})
+	findings, err := doctor.Examine(c.ctx,
+		doctor.Options{Config: cfg, Timeout: cmd.Timeout, Arguments: c.args, Files: cmd.secretFiles()})
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,8 @@ func (cmd *doctorCommand) Run(c *command) error {
 
 // secretFiles are the files with secrets that are named, by flag.
 func (f *commonFlags) secretFiles() map[string]string {
-	files := map[string]string{"--admin-token-file": f.AdminTokenFile, "--oidc-client-secret-file": f.OIDCClientSecretFile, "--database-password-file": f.DatabasePasswordFile}
+	files := map[string]string{"--admin-token-file": f.AdminTokenFile,
+		"--oidc-client-secret-file": f.OIDCClientSecretFile, "--database-password-file": f.DatabasePasswordFile}
 	maps.DeleteFunc(files, func(_, path string) bool { return path == "" })
 	return files
 }

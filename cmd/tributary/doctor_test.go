@@ -30,7 +30,8 @@ import (
 // diagnose runs the doctor and returns its findings.
 func diagnose(t *testing.T, args ...string) (code int, findings []doctor.Finding) {
 	t.Helper()
-	code, out, errs := call(t, append(append([]string{"doctor"}, args...), "--json", "--timeout", "60s", "--log-level", "error")...)
+	code, out, errs := call(t, append(append([]string{"doctor"}, args...), "--json", "--timeout", "60s", "--log-level",
+		"error")...)
 	var report struct{ Findings []doctor.Finding }
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
@@ -81,12 +82,14 @@ func TestDoctorFindsARunningDeploymentWell(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d: %+v", code, findings)
 	}
-	for _, check := range []string{"schema", "master key", "signing keys", "suppliers", "alerts", "operations", "documents", "authority"} {
+	for _, check := range []string{"schema", "master key", "signing keys", "suppliers", "alerts", "operations",
+		"documents", "authority"} {
 		expect(t, findings, doctor.OK, check)
 	}
 	expect(t, findings, doctor.OK, "clock", "authority simulators")
 	expect(t, findings, doctor.Warn, "webhooks", "no webhook URL")
-	code, out, _ := call(t, "doctor", "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"), "--log-level", "error")
+	code, out, _ := call(t, "doctor", "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"),
+		"--log-level", "error")
 	if code != 0 || !strings.Contains(out, "ok    schema") || !strings.Contains(out, "→ tributary client configure") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
@@ -147,20 +150,23 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 		args  []string
 		wrong []wrong
 	}{
-		{slices.Concat(expired, []string{"--master-key", "file:" + other, "--documents", "file://" + noFolder, "--authority", "XX.test=http://127.0.0.1:1", "--public-url", "https://api.example.com"}), []wrong{
+		{slices.Concat(expired, []string{"--master-key", "file:" + other, "--documents", "file://" + noFolder, "--authority",
+			"XX.test=http://127.0.0.1:1", "--public-url", "https://api.example.com"}), []wrong{
 			{doctor.Fail, "signing keys", []string{"--master-key"}},
 			{doctor.Fail, "tax credentials", []string{"--master-key"}},
 			{doctor.Fail, "documents", nil},
 			{doctor.Fail, "authority", []string{"XX.test", "refused"}},
 			{doctor.Fail, "own certificate", []string{"expired on"}},
 		}},
-		{slices.Concat(soon, []string{"--master-key", "file:/nowhere/master.key", "--documents", "file:///nowhere/documents", "--authority", "XX.test=" + hook.URL, "--public-url", "https://api.example.com"}), []wrong{
+		{slices.Concat(soon, []string{"--master-key", "file:/nowhere/master.key", "--documents", "file:///nowhere/documents",
+			"--authority", "XX.test=" + hook.URL, "--public-url", "https://api.example.com"}), []wrong{
 			{doctor.Fail, "master key", []string{"no such file"}},
 			{doctor.Warn, "documents", []string{"no such file"}},
 			{doctor.Fail, "authority", []string{"XX.test", "certificate"}},
 			{doctor.Warn, "own certificate", []string{"expires in 9 days"}},
 		}},
-		{slices.Concat(soon, []string{"--master-key", "file:" + public, "--documents", "gopher://x", "--authority", "XX.test=" + late.URL, "--public-url", "https://other.example.com"}), []wrong{
+		{slices.Concat(soon, []string{"--master-key", "file:" + public, "--documents", "gopher://x", "--authority",
+			"XX.test=" + late.URL, "--public-url", "https://other.example.com"}), []wrong{
 			{doctor.Fail, "master key", []string{"0644", "chmod 0400"}},
 			{doctor.Fail, "documents", []string{"gopher"}},
 			{doctor.Fail, "clock", []string{"authority XX.test", "time synchronisation"}},
@@ -222,7 +228,9 @@ func certificate(t *testing.T, host string, end time.Time) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: end.Add(-24 * time.Hour), NotAfter: end},
+	der, err := x509.CreateCertificate(rand.Reader,
+		&x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: end.Add(-24 * time.Hour),
+			NotAfter: end},
 		&x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +267,9 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 	eachMigrated(t, func(t *testing.T, url string) {
 		flags := book(t, url)
 		_, findings := diagnose(t, flags[:4]...)
-		if !slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == "writes" && strings.Contains(f.Found, "a commit takes") }) {
+		if !slices.ContainsFunc(findings, func(f doctor.Finding) bool {
+			return f.Check == "writes" && strings.Contains(f.Found, "a commit takes")
+		}) {
 			t.Errorf("nothing was written: %+v", findings) // how fast is the machine's affair
 		}
 		expect(t, findings, doctor.OK, "operations")

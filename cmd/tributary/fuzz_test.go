@@ -28,7 +28,8 @@ func FuzzFlags(f *testing.F) {
 			if p, err := netip.ParsePrefix(network); err != nil || len(cfg.WebhookAllow) != 1 || cfg.WebhookAllow[0] != p {
 				t.Fatalf("%q allows %v", network, cfg.WebhookAllow)
 			}
-			if day, err := time.Parse(time.DateOnly, since); since != "" && (err != nil || cfg.RestoredSince.String() != day.Format(time.DateOnly) || !restored) {
+			if day, err := time.Parse(time.DateOnly,
+				since); since != "" && (err != nil || cfg.RestoredSince.String() != day.Format(time.DateOnly) || !restored) {
 				t.Fatalf("%q is %s", since, cfg.RestoredSince)
 			}
 		}

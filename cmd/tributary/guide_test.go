@@ -29,7 +29,8 @@ const guideFolder = "../../docs/guide"
 // TestTheGuideSaysWhatTheProgramDoes compares the generated parts of the guide.
 func TestTheGuideSaysWhatTheProgramDoes(t *testing.T) {
 	for page, generated := range map[string]string{
-		"errors.md codes": codesTable(), "files.md columns": columnsTable(), "corrections.md corrections": correctionsTable(t),
+		"errors.md codes": codesTable(), "files.md columns": columnsTable(),
+		"corrections.md corrections": correctionsTable(t),
 	} {
 		name, part, _ := strings.Cut(page, " ")
 		replacePart(t, filepath.Join(guideFolder, name), part, generated)
@@ -56,7 +57,8 @@ func replacePart(t *testing.T, path, part, want string) {
 		return
 	}
 	if got != want {
-		t.Errorf("%s, part %s, is not what the program does; rewrite it with -update\ngot\n%s\nwant\n%s", path, part, got, want)
+		t.Errorf("%s, part %s, is not what the program does; rewrite it with -update\ngot\n%s\nwant\n%s", path, part, got,
+			want)
 	}
 }
 
@@ -153,7 +155,8 @@ func testedBlocks(t *testing.T, page string) (blocks []block) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile("(?s)```sh tested ?([a-z0-9=]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?s)```sh tested ?([a-z0-9=]*)\n(.*?)```").FindAllStringSubmatch(string(text),
+		-1) {
 		blocks = append(blocks, block{strings.TrimPrefix(m[1], "terminal="), m[2]})
 	}
 	return blocks
@@ -180,7 +183,8 @@ func TestTheGuidesLinesWork(t *testing.T) {
 	}
 	place := newCheckout(t)
 	listening := place.background(terminals["2"], "TRIBUTARY_LISTEN_LISTEN="+place.at["8085"])
-	demo := place.background(terminals["1"], "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"], "TRIBUTARY_SIMULATORS="+place.at["8090"], "TRIBUTARY_CALLBACKS=127.0.0.1:0",
+	demo := place.background(terminals["1"], "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"],
+		"TRIBUTARY_SIMULATORS="+place.at["8090"], "TRIBUTARY_CALLBACKS=127.0.0.1:0",
 		"TRIBUTARY_AUTHORITY_RETRY_BASE=50ms", "TRIBUTARY_LOG_LEVEL=warn")
 	demo.waitReady()
 	pages, err := filepath.Glob(filepath.Join(guideFolder, "*.md"))
@@ -213,7 +217,8 @@ func TestTheGuidesLinesWork(t *testing.T) {
 		t.Errorf("only %d blocks were run: the marks have changed", ran)
 	}
 	// Terminal 2 has heard and verified what terminal 3 caused.
-	for deadline := time.Now().Add(patience); strings.Count(listening.output(), "transactions.transaction_completed") < 5; {
+	for deadline := time.Now().Add(patience); strings.Count(listening.output(), "transactions.transaction_completed") <
+		5; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the receiver heard\n%s%s", listening.output(), listening.stderr())
 		}

@@ -26,13 +26,15 @@ func TestHighAvailability(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := haPlan{kills: setting(t, "TRIBUTARY_HA_KILLS", 20), switchovers: setting(t, "TRIBUTARY_HA_SWITCHOVERS", 5), freezes: setting(t, "TRIBUTARY_HA_FREEZES", 5)}
+	plan := haPlan{kills: setting(t, "TRIBUTARY_HA_KILLS", 20), switchovers: setting(t, "TRIBUTARY_HA_SWITCHOVERS", 5),
+		freezes: setting(t, "TRIBUTARY_HA_FREEZES", 5)}
 	seed := uint64(setting(t, "TRIBUTARY_CRASH_SEED", int(time.Now().UnixNano())))
 	cluster := dbtest.StartCluster(t, etcd)
 	cluster.Create("tributary")
 	must(t, "migrate", "--database", cluster.URL("tributary"))
 	c := &crashRun{
-		plan: crashPlan{nodes: 2, country: "XX", kills: plan.kills + plan.switchovers + plan.freezes, clients: 16, seed: seed}, land: crashCountryOf(t, "XX"),
+		plan: crashPlan{nodes: 2, country: "XX", kills: plan.kills + plan.switchovers + plan.freezes, clients: 16,
+			seed: seed}, land: crashCountryOf(t, "XX"),
 		stage: newStageOn(t, fastBinary(t), 2, cluster.URL("tributary")), random: rand.New(rand.NewPCG(seed, 1)),
 		killed: map[string]int{}, accepted: map[string][]string{}, credited: map[string]bool{}, seen: map[string]string{},
 	}
@@ -60,7 +62,8 @@ func TestHighAvailability(t *testing.T) {
 		wait := c.takeLeader(cluster, fault, fmt.Sprintf("ha-%03d", i))
 		waits = append(waits, wait)
 		c.killed[fault]++
-		t.Logf("%d of %d: %s; the next 202 came %s after the promotion", i+1, len(faults), fault, wait.Round(time.Millisecond))
+		t.Logf("%d of %d: %s; the next 202 came %s after the promotion", i+1, len(faults), fault,
+			wait.Round(time.Millisecond))
 		if wait > 10*time.Second {
 			t.Errorf("%s: the next 202 came %s after the promotion, want 10 s at most", fault, wait)
 		}

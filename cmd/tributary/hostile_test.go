@@ -76,7 +76,8 @@ func TestTenHostileTenants(t *testing.T) {
 
 	peak := residentPeak(t, s.nodes[0].process.cmd.Process.Pid)
 	t.Logf("%d answers to hostile tenants: %s", seen.total.Load(), seen.String())
-	t.Logf("another tenant: %d sales, p99 %s; at half load %s; %d MiB resident at most", len(polite.took), polite.p99().Round(time.Millisecond), atHalf.Round(time.Millisecond), peak>>20)
+	t.Logf("another tenant: %d sales, p99 %s; at half load %s; %d MiB resident at most", len(polite.took),
+		polite.p99().Round(time.Millisecond), atHalf.Round(time.Millisecond), peak>>20)
 	if peak > hostileMemory {
 		t.Errorf("%d MiB were resident, %d are there", peak>>20, hostileMemory>>20)
 	}
@@ -184,7 +185,8 @@ type hostile struct {
 func newHostile(s *stage, name string, seen *statuses) *hostile {
 	s.t.Helper()
 	h := &hostile{stage: s, name: name, seen: seen, logo: hostileLogo(), dear: dearCertificate()}
-	code, out, errs := call(s.t, "client", "create", name, "--database", s.database, "--master-key", s.masterKey(), "--name", name, "--country", "*=BOTH", "--json")
+	code, out, errs := call(s.t, "client", "create", name, "--database", s.database, "--master-key", s.masterKey(),
+		"--name", name, "--country", "*=BOTH", "--json")
 	var made struct {
 		Key string `json:"api_key"`
 	}
@@ -194,7 +196,8 @@ func newHostile(s *stage, name string, seen *statuses) *hostile {
 	h.key = made.Key
 	var lines, numbers []map[string]any
 	for i := range 5000 {
-		lines = append(lines, map[string]any{"number": i + 1, "name": fmt.Sprint("Thing ", i), "quantity": 1, "unit_price": 100, "tax_breakdowns": []any{map[string]any{"rate": 25, "regime": "VAT"}}})
+		lines = append(lines, map[string]any{"number": i + 1, "name": fmt.Sprint("Thing ", i), "quantity": 1,
+			"unit_price": 100, "tax_breakdowns": []any{map[string]any{"rate": 25, "regime": "VAT"}}})
 	}
 	for i := range 10_000 {
 		numbers = append(numbers, map[string]any{"country_iso_code": "XX", "tax_identification_number": strconv.Itoa(i)})
@@ -239,7 +242,8 @@ var dearCertificate = sync.OnceValue(func() string {
 
 // rage asks for one dear thing after another until it is stopped.
 func (h *hostile) rage(hand int, stop <-chan struct{}) {
-	acts := []func(id string){h.submitLarge, h.listAll, h.onboardPicture, h.submitLarge, h.onboardDear, h.validateMany, h.listAll, h.sendGarbage}
+	acts := []func(id string){h.submitLarge, h.listAll, h.onboardPicture, h.submitLarge, h.onboardDear, h.validateMany,
+		h.listAll, h.sendGarbage}
 	for i := hand * 3; ; i++ {
 		select {
 		case <-stop:
@@ -274,7 +278,8 @@ func (h *hostile) listAll(string) { h.ask("GET", "/v1/transactions?limit=100", "
 
 func (h *hostile) company(id string, more map[string]any) {
 	body := map[string]any{"meta": map[string]any{"country_code": "IE", "external_id": id}, "legal_name": "Hostile",
-		"address": map[string]any{"country_code": "IE", "city": "Dublin", "postal_code": "D1", "address_line_1": "1"}, "tax_information": map[string]any{"tax_number": id}}
+		"address":         map[string]any{"country_code": "IE", "city": "Dublin", "postal_code": "D1", "address_line_1": "1"},
+		"tax_information": map[string]any{"tax_number": id}}
 	for name, v := range more {
 		body[name] = v
 	}
@@ -286,7 +291,8 @@ func (h *hostile) onboardPicture(id string) {
 }
 
 func (h *hostile) onboardDear(id string) {
-	h.company(id, map[string]any{"tax_credentials": map[string]any{"certificate_base64": h.dear, "certificate_password": "p"}})
+	h.company(id, map[string]any{"tax_credentials": map[string]any{"certificate_base64": h.dear,
+		"certificate_password": "p"}})
 }
 
 func (h *hostile) validateMany(string) {
@@ -294,7 +300,8 @@ func (h *hostile) validateMany(string) {
 }
 
 func (h *hostile) sendGarbage(string) {
-	h.ask("POST", "/v1/transactions", `{"items":`+strings.Repeat("[", 20)+strings.Repeat("0,", 400_000)+"0"+strings.Repeat("]", 20)+"}")
+	h.ask("POST", "/v1/transactions",
+		`{"items":`+strings.Repeat("[", 20)+strings.Repeat("0,", 400_000)+"0"+strings.Repeat("]", 20)+"}")
 }
 
 // residentPeak is the most memory that a process has had.

@@ -33,20 +33,23 @@ func (cmd *initCommand) Run(c *command) error {
 	ctx, cancel := context.WithTimeout(c.ctx, initPatience)
 	defer cancel()
 	made, err := server.Install(ctx, server.Installation{
-		Folder: cmd.Folder, Database: cmd.Database, Password: cmd.DatabasePasswordFile, PublicURL: cmd.PublicURL, Simulators: cmd.Simulators.url(),
-		Operator: cmd.Operator, Client: cmd.Client, Live: cmd.Live, Countries: cfg.Countries, By: actor(), Log: c.log,
+		Folder: cmd.Folder, Database: cmd.Database, Password: cmd.DatabasePasswordFile, PublicURL: cmd.PublicURL,
+		Simulators: cmd.Simulators.url(),
+		Operator:   cmd.Operator, Client: cmd.Client, Live: cmd.Live, Countries: cfg.Countries, By: actor(), Log: c.log,
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out, "configuration  %s\n", made.ConfigFile)
 	if made.Password.IsZero() {
-		fmt.Fprintf(c.out, "operator       %s (exists; tributary operator password %s sets a new password)\n", cmd.Operator, cmd.Operator)
+		fmt.Fprintf(c.out, "operator       %s (exists; tributary operator password %s sets a new password)\n", cmd.Operator,
+			cmd.Operator)
 	} else {
 		fmt.Fprintf(c.out, "operator       %s, password %s (shown only once)\n", cmd.Operator, made.Password.RevealText())
 	}
 	if len(cfg.Countries) == 0 {
-		fmt.Fprintf(c.out, "countries      none: tributary client configure %s --country CC=BOTH --config %s\n", cmd.Client, made.ConfigFile)
+		fmt.Fprintf(c.out, "countries      none: tributary client configure %s --country CC=BOTH --config %s\n", cmd.Client,
+			made.ConfigFile)
 	}
 	fmt.Fprintf(c.out, "client         %s, API key in %s\n\nCheck it, then start it:\n\n  tributary doctor --config %s\n  tributary serve --config %s\n",
 		cmd.Client, made.KeyFile, made.ConfigFile, made.ConfigFile)

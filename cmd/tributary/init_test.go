@@ -10,13 +10,15 @@ import (
 func TestAnInstallationIsMadeByItsFlags(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "place")
-	out := must(t, "init", dir, "--operator", "ann", "--client", "shop", "--live", "--country", "ES=BOTH;DE=INVOICING", "--public-url", "https://api.example.com", "--simulators", "127.0.0.1:7777")
+	out := must(t, "init", dir, "--operator", "ann", "--client", "shop", "--live", "--country", "ES=BOTH;DE=INVOICING",
+		"--public-url", "https://api.example.com", "--simulators", "127.0.0.1:7777")
 	if !strings.Contains(out, "ann, password ") || !strings.Contains(out, filepath.Join(dir, "client.key")) {
 		t.Errorf("it said\n%s", out)
 	}
 	config := filepath.Join(dir, "tributary.json")
 	text := readText(t, config)
-	for _, want := range []string{`"public-url": "https://api.example.com"`, `"simulators": "http://127.0.0.1:7777"`, `"sqlite:` + dir} {
+	for _, want := range []string{`"public-url": "https://api.example.com"`, `"simulators": "http://127.0.0.1:7777"`,
+		`"sqlite:` + dir} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the configuration lacks %s:\n%s", want, text)
 		}
@@ -25,10 +27,12 @@ func TestAnInstallationIsMadeByItsFlags(t *testing.T) {
 		t.Error("the key is not of a live client")
 	}
 	shown := must(t, "client", "show", "shop", "--config", config)
-	if !strings.Contains(shown, `"ES": "BOTH"`) || !strings.Contains(shown, `"DE": "INVOICING"`) || !strings.Contains(shown, "(live)") {
+	if !strings.Contains(shown, `"ES": "BOTH"`) || !strings.Contains(shown, `"DE": "INVOICING"`) ||
+		!strings.Contains(shown, "(live)") {
 		t.Errorf("the client is\n%s", shown)
 	}
-	if list := must(t, "operator", "list", "--config", config); !strings.Contains(list, "ann") || !strings.Contains(list, "admin") {
+	if list := must(t, "operator", "list", "--config", config); !strings.Contains(list, "ann") ||
+		!strings.Contains(list, "admin") {
 		t.Errorf("operators:\n%s", list)
 	}
 }

@@ -62,7 +62,8 @@ func (cmd *keyCreate) limits() (l account.Limits, limited bool, err error) {
 		if l.ExpiresAt, err = time.Parse(time.RFC3339, cmd.Expires); err != nil {
 			while, wrong := time.ParseDuration(cmd.Expires)
 			if wrong != nil {
-				return l, true, fault.New(fault.Invalid, "--expires: %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", cmd.Expires)
+				return l, true, fault.New(fault.Invalid,
+					"--expires: %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", cmd.Expires)
 			}
 			l.ExpiresAt = time.Now().Add(while)
 		}
@@ -128,7 +129,8 @@ type kidArgs struct {
 	Kid string `arg:"" help:"Key id, the third part of the key."`
 }
 
-func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do func(ctx context.Context, by audit.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
+func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts,
+	do func(ctx context.Context, by audit.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
 	var client string
 	if err := d.Read(ctx, func(r db.Reader) (err error) { client, err = a.ClientOf(r, k.Kid); return err }); err != nil {
 		return key, err
@@ -187,11 +189,13 @@ func (cmd *keyRevoke) agree(ctx context.Context, c *command, d *db.DB, a *accoun
 	if err != nil || signing.Kid != cmd.Kid {
 		return nil // it signs nothing
 	}
-	refusal := fault.New(fault.Conflict, "%s signs the webhooks of %s: promote another key first, or use --stop-webhooks", cmd.Kid, client)
+	refusal := fault.New(fault.Conflict, "%s signs the webhooks of %s: promote another key first, or use --stop-webhooks",
+		cmd.Kid, client)
 	if f, ok := c.in.(*os.File); !ok || !terminal(f) {
 		return refusal
 	}
-	fmt.Fprintf(c.err, "%s signs the webhooks of %s, which wait until another key is promoted. Revoke it? [y/N] ", cmd.Kid, client)
+	fmt.Fprintf(c.err, "%s signs the webhooks of %s, which wait until another key is promoted. Revoke it? [y/N] ",
+		cmd.Kid, client)
 	line, err := bufio.NewReader(io.LimitReader(c.in, 64)).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return refusal

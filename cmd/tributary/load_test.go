@@ -27,8 +27,9 @@ func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
 	s.nodes[0].process.waitReady()
 	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
-	s.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 4096}} // patience is not what is tested
-	const callers, each = 2700, 1                                                                            // more at a time than the intake lets wait
+	// patience is not what is tested
+	s.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}
+	const callers, each = 2700, 1 // more at a time than the intake lets wait
 	var accepted sync.Map
 	var taken, refused atomic.Int64
 	var slowest atomic.Int64
@@ -66,7 +67,8 @@ func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
 	}
 	wg.Wait()
 	release()
-	t.Logf("%d accepted, %d refused, the slowest refusal after %s", taken.Load(), refused.Load(), time.Duration(slowest.Load()).Round(time.Millisecond))
+	t.Logf("%d accepted, %d refused, the slowest refusal after %s", taken.Load(), refused.Load(),
+		time.Duration(slowest.Load()).Round(time.Millisecond))
 	if taken.Load() == 0 {
 		t.Error("nothing was accepted")
 	}

@@ -103,7 +103,9 @@ func main() {
 // run is main without the process, so that tests can call it.
 func run(ctx context.Context, args []string, io streams) int {
 	cli := &program{}
-	parser, err := newParser(cli, kong.Writers(io.out, io.err), kong.UsageOnError(), kong.Exit(func(code int) { panic(exited(code)) }))
+	parser, err := newParser(cli, kong.Writers(io.out, io.err), kong.UsageOnError(), kong.Exit(func(code int) {
+		panic(exited(code))
+	}))
 	if err != nil {
 		fmt.Fprintln(io.err, "tributary:", err)
 		return exitFailed
@@ -142,7 +144,8 @@ func run(ctx context.Context, args []string, io streams) int {
 func newParser(cli *program, more ...kong.Option) (*kong.Kong, error) {
 	from := &settings{}
 	return kong.New(cli, append([]kong.Option{
-		kong.Name("tributary"), kong.Description("Transaction reporting and e-invoicing, self-hosted."), kong.Vars{"version": versionText()},
+		kong.Name("tributary"), kong.Description("Transaction reporting and e-invoicing, self-hosted."),
+		kong.Vars{"version": versionText()},
 		kong.Resolvers(from), kong.Bind(from), kong.ValueFormatter(settingHelp),
 	}, more...)...)
 }

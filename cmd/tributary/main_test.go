@@ -311,7 +311,8 @@ func demoOn(dir string) ([]string, error) {
 	listen, err1 := freeLoopback()
 	admin, err2 := freeLoopback()
 	simulators, err3 := freeLoopback()
-	return []string{"demo", "--data", dir, "--listen", listen, "--admin", admin, "--simulators", simulators, "--callbacks", "127.0.0.1:0", "--authority-retry-base", "50ms",
+	return []string{"demo", "--data", dir, "--listen", listen, "--admin", admin, "--simulators", simulators,
+		"--callbacks", "127.0.0.1:0", "--authority-retry-base", "50ms",
 		"--api-key", testKey, "--log-level", "warn"}, errors.Join(err1, err2, err3)
 }
 
@@ -348,7 +349,8 @@ var commonOnce = sync.OnceValues(func() (*shared, error) {
 	if demo.url, err = demo.served(); err != nil {
 		return nil, err
 	}
-	status, answer, err := (&stage{client: http.DefaultClient}).fetch(demo.url, "/onboarding/v2/companies/demo-XX?external-id=true")
+	status, answer, err := (&stage{client: http.DefaultClient}).fetch(demo.url,
+		"/onboarding/v2/companies/demo-XX?external-id=true")
 	var company struct{ ID string }
 	if err == nil {
 		err = json.Unmarshal(answer, &company)

@@ -38,7 +38,8 @@ func (cmd *masterKeyCreate) Run(c *command) error {
 	if err != nil {
 		return fmt.Errorf("create the master key: %w", err)
 	}
-	fmt.Fprintf(c.out, "created %s. Keep a copy separate from the database backups; without it no secret can be read.\n", cmd.File)
+	fmt.Fprintf(c.out, "created %s. Keep a copy separate from the database backups; without it no secret can be read.\n",
+		cmd.File)
 	return nil
 }
 
@@ -58,7 +59,8 @@ type rotated struct {
 func (cmd *masterKeyRotate) Run(c *command) error {
 	source := masterOf(&cmd.accountFlags)
 	if !strings.HasPrefix(source, "file:") {
-		return fault.New(fault.Invalid, "--master-key: only file:PATH can be rotated here; for env: rotate the original file, for a KMS rotate the key there, then rewrap")
+		return fault.New(fault.Invalid,
+			"--master-key: only file:PATH can be rotated here; for env: rotate the original file, for a KMS rotate the key there, then rewrap")
 	}
 	if cmd.FileOnly {
 		id, err := rotateFile(source)
@@ -153,7 +155,8 @@ func (cmd *masterKeyRenew) Run(c *command) error {
 			return err
 		}
 		keys := account.ServiceKeys{DB: d, Master: master}
-		err = errors.Join(keys.Renew(ctx, account.DocumentAddresses), keys.Renew(ctx, account.OperatorDevices), keys.Reseal(ctx, account.OperatorFactors, operator.ResealFactors))
+		err = errors.Join(keys.Renew(ctx, account.DocumentAddresses), keys.Renew(ctx, account.OperatorDevices),
+			keys.Reseal(ctx, account.OperatorFactors, operator.ResealFactors))
 		if err != nil {
 			return err
 		}
@@ -191,7 +194,8 @@ func (cmd *masterKeyRetire) Run(c *command) error {
 		}
 		for _, use := range uses {
 			if use.KeyID == cmd.KeyID {
-				return fault.New(fault.Conflict, "%d data keys of %s are wrapped by %s: run tributary master-key rewrap first", use.Count, use.Of, cmd.KeyID)
+				return fault.New(fault.Conflict, "%d data keys of %s are wrapped by %s: run tributary master-key rewrap first",
+					use.Count, use.Of, cmd.KeyID)
 			}
 		}
 		told := retired{KeyID: cmd.KeyID, Taken: strings.HasPrefix(source, "file:")}

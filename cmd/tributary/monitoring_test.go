@@ -33,7 +33,8 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey, "--wait"); code != 0 {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
-	script, err := http.NewRequest(http.MethodPut, "http://"+flagOf(args, "--simulators")+"/_control/xx/script", strings.NewReader(`{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`))
+	script, err := http.NewRequest(http.MethodPut, "http://"+flagOf(args, "--simulators")+"/_control/xx/script",
+		strings.NewReader(`{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), "tributary_webhook_tries_total{") || !strings.Contains(string(text), `reason="authority_error"} 1`) {
+		if !strings.Contains(string(text), "tributary_webhook_tries_total{") ||
+			!strings.Contains(string(text), `reason="authority_error"} 1`) {
 			time.Sleep(20 * time.Millisecond) // the first try is under way
 			continue
 		}
@@ -73,7 +75,8 @@ func known(families map[string]*dto.MetricFamily, name string) *dto.MetricFamily
 		return f
 	}
 	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-		if base, ok := strings.CutSuffix(name, suffix); ok && families[base] != nil && families[base].GetType() == dto.MetricType_HISTOGRAM {
+		if base, ok := strings.CutSuffix(name,
+			suffix); ok && families[base] != nil && families[base].GetType() == dto.MetricType_HISTOGRAM {
 			return families[base]
 		}
 	}
@@ -85,7 +88,8 @@ var metricUse = regexp.MustCompile(`\b((?:tributary|process|go)_[a-z_]+)(?:\{([^
 // checkExpression looks up every metric of an expression and its labels.
 func checkExpression(t *testing.T, families map[string]*dto.MetricFamily, where, expr string) (used []string) {
 	t.Helper()
-	if strings.Count(expr, "(") != strings.Count(expr, ")") || strings.Count(expr, "{") != strings.Count(expr, "}") || strings.Count(expr, "[") != strings.Count(expr, "]") {
+	if strings.Count(expr, "(") != strings.Count(expr, ")") || strings.Count(expr, "{") != strings.Count(expr, "}") ||
+		strings.Count(expr, "[") != strings.Count(expr, "]") {
 		t.Errorf("%s: brackets do not match in %s", where, expr)
 	}
 	for _, m := range metricUse.FindAllStringSubmatch(expr, -1) {
@@ -154,7 +158,8 @@ func TestRulesAndDashboardNameMetricsThatExistAndAllAreDocumented(t *testing.T) 
 	}
 }
 
-// When which rule fires says Prometheus' own program: an alert that is open before anybody looks, and one that stays open.
+// When which rule fires says Prometheus' own program: an alert that is open before anybody looks, and one that stays
+// open.
 func TestRulesFireAndResolveByPromtool(t *testing.T) {
 	promtool := needs.Unpacked(t, "prometheus", "usr/bin/promtool")
 	cmd := exec.Command(promtool, "test", "rules", "tributary.test.yaml")
@@ -182,7 +187,8 @@ func checkRules(t *testing.T, families map[string]*dto.MetricFamily, inUse map[s
 	names := map[string]bool{}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
-			if names[r.Alert] || r.Annotations["summary"] == "" || r.Annotations["action"] == "" || r.Labels["severity"] != "page" && r.Labels["severity"] != "ticket" {
+			if names[r.Alert] || r.Annotations["summary"] == "" || r.Annotations["action"] == "" ||
+				r.Labels["severity"] != "page" && r.Labels["severity"] != "ticket" {
 				t.Errorf("rule %+v", r)
 			}
 			names[r.Alert] = true

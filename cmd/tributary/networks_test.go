@@ -25,10 +25,12 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 	if code, _, errs := configure("--webhook-url", hook+"/new"); code != exitUsage || !strings.Contains(errs, "loopback") {
 		t.Errorf("a private address without a network: exit code %d\n%s", code, errs)
 	}
-	if code, _, errs := configure("--webhook-url", "https://localhost:8443/"); code != exitUsage || !strings.Contains(errs, "loopback") {
+	if code, _, errs := configure("--webhook-url", "https://localhost:8443/"); code != exitUsage ||
+		!strings.Contains(errs, "loopback") {
 		t.Errorf("localhost: exit code %d\n%s", code, errs)
 	}
-	inside := map[string]any{"display_name": "Inside", "countries": map[string]string{"*": "BOTH"}, "webhooks": map[string]string{"all": hook}, "webhook_cidrs": []string{"127.0.0.0/8"}}
+	inside := map[string]any{"display_name": "Inside", "countries": map[string]string{"*": "BOTH"},
+		"webhooks": map[string]string{"all": hook}, "webhook_cidrs": []string{"127.0.0.0/8"}}
 	file := func(name string) string {
 		text, err := json.Marshal(inside)
 		if err != nil {
@@ -42,13 +44,16 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 			WebhookCIDRs []string `json:"webhook_cidrs"`
 		}
 	}
-	if code != 0 || json.Unmarshal([]byte(out), &shown) != nil || !slices.Equal(shown.Configuration.WebhookCIDRs, []string{"127.0.0.0/8"}) {
+	if code != 0 || json.Unmarshal([]byte(out), &shown) != nil || !slices.Equal(shown.Configuration.WebhookCIDRs,
+		[]string{"127.0.0.0/8"}) {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
-	if code, out, _ := call(t, append([]string{"client", "show", "crash"}, book...)...); code != 0 || !strings.Contains(out, `"127.0.0.0/8"`) {
+	if code, out, _ := call(t, append([]string{"client", "show", "crash"}, book...)...); code != 0 ||
+		!strings.Contains(out, `"127.0.0.0/8"`) {
 		t.Errorf("client show: exit code %d\n%s", code, out)
 	}
-	_, findings := diagnose(t, append(book, "--webhook-ca", s.receiver.ca, "--simulators", s.sims, "--public-url", "https://api.example.test")...)
+	_, findings := diagnose(t, append(book, "--webhook-ca", s.receiver.ca, "--simulators", s.sims, "--public-url",
+		"https://api.example.test")...)
 	expect(t, findings, "ok", "webhooks", "crash", "reachable")
 
 	s.opened = "" // the operator opened nothing to everybody

@@ -43,16 +43,22 @@ func (o *observatory) newFull() *service {
 	cert, key := o.certificate()
 	at := func(name string) string { return filepath.Join(o.dir, "full-"+name) }
 	return o.demo("full",
-		[]string{"--webhook-url", o.hook.URL + "/full", "--webhook-ca", o.ca, "--webhook-retry-base", "10ms", "--tls-cert", cert, "--tls-key", key, "--document-ttl", "2h", "--log-format", "json"},
-		[]string{"TRIBUTARY_API_KEY=" + fullKey, "TRIBUTARY_DATABASE=sqlite:" + at("elsewhere.db"), "TRIBUTARY_MASTER_KEY=file:" + at("master.key"), "TRIBUTARY_TRUST_PROXY=true",
-			"TRIBUTARY_ADMIN_TOKEN_FILE=" + write(o.root, at("token"), "a token of the full one"), "TRIBUTARY_VIES=" + o.vies.URL},
-		map[string]any{"documents": "file://" + at("documents"), "public-url": "https://api.example.test", "admin-url": "http://" + consoleHost, "authority-retry-base": "10m",
-			"oidc-issuer": o.issuer.URL, "oidc-client-id": "full", "oidc-client-secret-file": write(o.root, at("oidc"), "from a file")})
+		[]string{"--webhook-url", o.hook.URL + "/full", "--webhook-ca", o.ca, "--webhook-retry-base", "10ms", "--tls-cert",
+			cert, "--tls-key", key, "--document-ttl", "2h", "--log-format", "json"},
+		[]string{"TRIBUTARY_API_KEY=" + fullKey, "TRIBUTARY_DATABASE=sqlite:" + at("elsewhere.db"),
+			"TRIBUTARY_MASTER_KEY=file:" + at("master.key"), "TRIBUTARY_TRUST_PROXY=true",
+			"TRIBUTARY_ADMIN_TOKEN_FILE=" + write(o.root, at("token"), "a token of the full one"),
+			"TRIBUTARY_VIES=" + o.vies.URL},
+		map[string]any{"documents": "file://" + at("documents"), "public-url": "https://api.example.test",
+			"admin-url": "http://" + consoleHost, "authority-retry-base": "10m",
+			"oidc-issuer": o.issuer.URL, "oidc-client-id": "full",
+			"oidc-client-secret-file": write(o.root, at("oidc"), "from a file")})
 }
 
 // newOther says what newFull could not say at the same time.
 func (o *observatory) newOther() *service {
-	return o.demo("other", []string{"--webhook-url", o.hook.URL + "/other", "--api-key-file", write(o.root, filepath.Join(o.dir, "other-key"), otherKey), "--log-level", "error"},
+	return o.demo("other", []string{"--webhook-url", o.hook.URL + "/other", "--api-key-file",
+		write(o.root, filepath.Join(o.dir, "other-key"), otherKey), "--log-level", "error"},
 		[]string{"TRIBUTARY_ADMIN_TOKEN=another token", "TRIBUTARY_OIDC_CLIENT_SECRET=from a variable"},
 		map[string]any{"oidc-issuer": o.issuer.URL, "oidc-client-id": "other"})
 }
@@ -62,7 +68,8 @@ func (o *observatory) certificate() (cert, key string) {
 	if err != nil {
 		o.root.Fatal(err)
 	}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, private.Public(), private)
 	if err != nil {
 		o.root.Fatal(err)
@@ -71,8 +78,10 @@ func (o *observatory) certificate() (cert, key string) {
 	if err != nil {
 		o.root.Fatal(err)
 	}
-	return write(o.root, filepath.Join(o.dir, "cert.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
-		write(o.root, filepath.Join(o.dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})))
+	return write(o.root, filepath.Join(o.dir, "cert.pem"),
+			string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		write(o.root, filepath.Join(o.dir, "key.pem"),
+			string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})))
 }
 
 // both looks at the plain demo and at the full one.
@@ -129,20 +138,27 @@ var elsewhere = map[string]string{
 // sights are how a change of each setting is seen.
 var sights = map[string]func(*observatory) (without, with string){
 	// Of demo and serve.
-	"listen":                  both(func(s *service) string { return answered(s, s.url+"/healthz") + s.listen }),
-	"admin":                   both(func(s *service) string { return answered(s, "http://"+s.admin+"/console/sign-in") + s.admin }),
-	"data":                    both(func(s *service) string { return exists(s.dir) + s.dir }),
-	"database":                both(func(s *service) string { return exists(filepath.Join(s.dir, "tributary.db")) }),
-	"documents":               both(func(s *service) string { s.settled(); return exists(filepath.Join(s.dir, "documents")) }),
-	"master-key":              both(func(s *service) string { return exists(filepath.Join(s.dir, "master.key")) }),
-	"tls-cert":                both((*service).scheme),
-	"tls-key":                 both((*service).scheme),
-	"config":                  both(func(s *service) string { return publicHost(s) }),
-	"public-url":              both(publicHost),
-	"api-key":                 both(func(s *service) string { return s.key }),
-	"document-ttl":            both(documentTTL),
-	"log-format":              both(func(s *service) string { s.signIn("wrong"); return s.logged("refused")[:1] }),
-	"admin-url":               both(func(s *service) string { return answered(s, "http://"+s.admin+"/console/sign-in", "Host", consoleHost) }),
+	"listen": both(func(s *service) string { return answered(s, s.url+"/healthz") + s.listen }),
+	"admin": both(func(s *service) string {
+		return answered(s, "http://"+s.admin+"/console/sign-in") + s.admin
+	}),
+	"data":     both(func(s *service) string { return exists(s.dir) + s.dir }),
+	"database": both(func(s *service) string { return exists(filepath.Join(s.dir, "tributary.db")) }),
+	"documents": both(func(s *service) string {
+		s.settled()
+		return exists(filepath.Join(s.dir, "documents"))
+	}),
+	"master-key":   both(func(s *service) string { return exists(filepath.Join(s.dir, "master.key")) }),
+	"tls-cert":     both((*service).scheme),
+	"tls-key":      both((*service).scheme),
+	"config":       both(func(s *service) string { return publicHost(s) }),
+	"public-url":   both(publicHost),
+	"api-key":      both(func(s *service) string { return s.key }),
+	"document-ttl": both(documentTTL),
+	"log-format":   both(func(s *service) string { s.signIn("wrong"); return s.logged("refused")[:1] }),
+	"admin-url": both(func(s *service) string {
+		return answered(s, "http://"+s.admin+"/console/sign-in", "Host", consoleHost)
+	}),
 	"oidc-issuer":             both(func(s *service) string { id, _ := s.provider(); return fmt.Sprint(id != "") }),
 	"oidc-client-id":          both(func(s *service) string { id, _ := s.provider(); return id }),
 	"admin-token-file":        both(func(s *service) string { return answered(s, "http://"+s.admin+"/metrics") }),
@@ -154,7 +170,8 @@ var sights = map[string]func(*observatory) (without, with string){
 	"vies": both(func(s *service) string {
 		s.o.asked.Store(0)
 		var job struct{ Status string }
-		s.json(http.MethodPost, "/lookup/v2/single-validations", `{"country_iso_code":"DE","tax_identification_number":"DE136695976"}`, &job)
+		s.json(http.MethodPost, "/lookup/v2/single-validations",
+			`{"country_iso_code":"DE","tax_identification_number":"DE136695976"}`, &job)
 		if s == s.o.full() {
 			s.o.eventually("the register is asked", func() bool { return s.o.asked.Load() > 0 })
 		}
@@ -194,7 +211,8 @@ var sights = map[string]func(*observatory) (without, with string){
 	"webhook-url":  func(o *observatory) (string, string) { return heard(o.plain(), "/plain"), heard(o.full(), "/full") },
 	"api-key-file": func(o *observatory) (string, string) { return o.plain().key, o.other().key },
 	"admin-token": func(o *observatory) (string, string) {
-		return answered(o.plain(), "http://"+o.plain().admin+"/metrics"), answered(o.other(), "http://"+o.other().admin+"/metrics")
+		return answered(o.plain(), "http://"+o.plain().admin+"/metrics"),
+			answered(o.other(), "http://"+o.other().admin+"/metrics")
 	},
 	"oidc-client-secret": func(o *observatory) (string, string) {
 		_, without := o.full().provider()
@@ -210,12 +228,15 @@ var sights = map[string]func(*observatory) (without, with string){
 		o.plain().logged("refused")
 		return look(o.plain()), look(o.other())
 	},
-	"simulators": both(func(s *service) string { return answered(s, "http://"+s.sims+"/_control/xx/registrations") + s.sims }),
+	"simulators": both(func(s *service) string {
+		return answered(s, "http://"+s.sims+"/_control/xx/registrations") + s.sims
+	}),
 	"migrate": func(o *observatory) (string, string) {
 		args := func(name string) []string {
 			dir := filepath.Join(o.dir, name)
 			o.t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary folder
-			return []string{"serve", "--database", "sqlite:" + dir + ".db", "--listen", freeAddress(o.t), "--admin", "", "--master-key", "file:" + o.masterKey()}
+			return []string{"serve", "--database", "sqlite:" + dir + ".db", "--listen", freeAddress(o.t), "--admin", "",
+				"--master-key", "file:" + o.masterKey()}
 		}
 		without := o.says(args("older")...)
 		start(o.t, append(args("migrated"), "--migrate")...).waitReady()
@@ -239,10 +260,16 @@ var sights = map[string]func(*observatory) (without, with string){
 		return o.proxied("--webhook-allow", "127.0.0.0/8"), o.proxied("--webhook-allow", "127.0.0.0/8", "--webhook-proxy")
 	},
 	"database-password-file": passwordAsked,
-	"serve-role":             granted("SELECT count(*) FROM schema_roles WHERE serve = 'tributary_seen'", "--serve-role=tributary_seen"),
-	"read-role":              granted("SELECT count(*) FROM schema_roles WHERE read = 'tributary_seeing'", "--serve-role=tributary_seen", "--read-role=tributary_seeing"),
-	"serve-password":         granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_told'", "--serve-role=tributary_told", "--serve-password=open sesame"),
-	"serve-password-file":    granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_read_to'", "--serve-role=tributary_read_to", "--serve-password-file=FILE"),
+	"serve-role": granted("SELECT count(*) FROM schema_roles WHERE serve = 'tributary_seen'",
+		"--serve-role=tributary_seen"),
+	"read-role": granted("SELECT count(*) FROM schema_roles WHERE read = 'tributary_seeing'",
+		"--serve-role=tributary_seen", "--read-role=tributary_seeing"),
+	"serve-password": granted(
+		"SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_told'",
+		"--serve-role=tributary_told", "--serve-password=open sesame"),
+	"serve-password-file": granted(
+		"SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_read_to'",
+		"--serve-role=tributary_read_to", "--serve-password-file=FILE"),
 
 	"drop-role": func(o *observatory) (without, with string) {
 		database := dbtest.PostgresURL(o.t)
@@ -287,10 +314,12 @@ var sights = map[string]func(*observatory) (without, with string){
 	"language":         func(o *observatory) (string, string) { return o.sampled(), o.sampled("--language", "DE") },
 	"preview-template": func(o *observatory) (string, string) { return o.sampled(), o.sampled("--template", "receipt") },
 	"preview-fonts": func(o *observatory) (string, string) {
-		return o.sampled()[:4], o.says(append([]string{"preview", "acme", "--fonts", filepath.Join(o.t.TempDir(), "nowhere")}, o.book()...)...)
+		return o.sampled()[:4],
+			o.says(append([]string{"preview", "acme", "--fonts", filepath.Join(o.t.TempDir(), "nowhere")}, o.book()...)...)
 	},
 	"file": func(o *observatory) (string, string) {
-		return o.configured("--file=" + write(o.t, filepath.Join(o.t.TempDir(), "client.json"), `{"display_name":"From a file","rate":{"per_second":200,"burst":400}}`))
+		return o.configured("--file=" + write(o.t, filepath.Join(o.t.TempDir(), "client.json"),
+			`{"display_name":"From a file","rate":{"per_second":200,"burst":400}}`))
 	},
 	"key-scopes":  limits("--scopes=read"),
 	"key-expires": limits("--expires=720h"),
@@ -310,20 +339,24 @@ var sights = map[string]func(*observatory) (without, with string){
 		return o.created("a-client"), o.created("b-client", "--key", fullKey)
 	},
 	"key-file": func(o *observatory) (string, string) {
-		return o.created("c-client"), o.created("d-client", "--key-file", write(o.t, filepath.Join(o.t.TempDir(), "key"), otherKey+"\n"))
+		return o.created("c-client"), o.created("d-client", "--key-file",
+			write(o.t, filepath.Join(o.t.TempDir(), "key"), otherKey+"\n"))
 	},
 	"demo": func(o *observatory) (string, string) {
 		args := append([]string{"client", "create", "--webhook-url", "http://127.0.0.1:9000/"}, o.book()...)
-		return o.says(append(args, "local", "--name", "Local")...)[:1], o.says(append(args, "local", "--name", "Local", "--demo")...)[:1]
+		return o.says(append(args, "local", "--name", "Local")...)[:1],
+			o.says(append(args, "local", "--name", "Local", "--demo")...)[:1]
 	},
 	"json": func(o *observatory) (string, string) {
 		plain := o.book()[:len(o.book())-1]
-		return o.must(append([]string{"client", "list"}, plain...)...), o.must(append([]string{"client", "list", "--json"}, plain...)...)
+		return o.must(append([]string{"client", "list"}, plain...)...),
+			o.must(append([]string{"client", "list", "--json"}, plain...)...)
 	},
 	"secret-file": func(o *observatory) (string, string) {
 		path := write(o.t, filepath.Join(o.t.TempDir(), "secret"), "whsec_"+strings.Repeat("YWJj", 8))
 		look := func(flags ...string) string {
-			return fmt.Sprint(strings.Contains(o.must(append(append([]string{"webhook-secret", "create", "acme"}, flags...), o.book()...)...), strings.Repeat("YWJj", 8)))
+			return fmt.Sprint(strings.Contains(o.must(append(append([]string{"webhook-secret", "create", "acme"}, flags...),
+				o.book()...)...), strings.Repeat("YWJj", 8)))
 		}
 		return look(), look("--secret-file", path)
 	},
@@ -408,14 +441,16 @@ var sights = map[string]func(*observatory) (without, with string){
 		return o.verified("--signature", strings.Repeat("0", 64)), o.verified("--signature", signatureOf(notification))
 	},
 	"max-age": func(o *observatory) (string, string) {
-		return o.verified("--signature", signatureOf(notification)), o.verified("--signature", signatureOf(notification), "--max-age", "1h")
+		return o.verified("--signature", signatureOf(notification)),
+			o.verified("--signature", signatureOf(notification), "--max-age", "1h")
 	},
 	"listen-listen": func(o *observatory) (string, string) {
 		a, b := freeAddress(o.t), freeAddress(o.t)
 		return o.received(a, ownHeader) + a, o.received(b, ownHeader) + b
 	},
 	"signature-header": func(o *observatory) (string, string) {
-		return o.received(freeAddress(o.t), "X-Other"), o.received(freeAddress(o.t), "X-Other", "--signature-header", "X-Other")
+		return o.received(freeAddress(o.t), "X-Other"),
+			o.received(freeAddress(o.t), "X-Other", "--signature-header", "X-Other")
 	},
 	"forward": func(o *observatory) (string, string) {
 		var forwarded atomic.Int64
@@ -440,13 +475,16 @@ var sights = map[string]func(*observatory) (without, with string){
 		return look("15s"), look("100ms")
 	},
 	"supplier": func(o *observatory) (string, string) {
-		return o.reconciled("--supplier", "nobody", "--day", "2026-03-31"), o.reconciled("--supplier", o.supplier(), "--day", "2026-03-31")
+		return o.reconciled("--supplier", "nobody", "--day", "2026-03-31"),
+			o.reconciled("--supplier", o.supplier(), "--day", "2026-03-31")
 	},
 	"day": func(o *observatory) (string, string) {
-		return o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30"), o.reconciled("--supplier", o.supplier(), "--day", "2026-03-31")
+		return o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30"),
+			o.reconciled("--supplier", o.supplier(), "--day", "2026-03-31")
 	},
 	"until": func(o *observatory) (string, string) {
-		return o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30"), o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30", "--until", "2026-03-31")
+		return o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30"),
+			o.reconciled("--supplier", o.supplier(), "--day", "2026-03-30", "--until", "2026-03-31")
 	},
 	"bench-database": func(o *observatory) (string, string) {
 		return o.says("bench", "--database", "mysql://one"), o.says("bench", "--database", "mysql://two")
@@ -476,7 +514,8 @@ func longAgo() string { return time.Now().AddDate(0, 0, -40).Format(time.DateOnl
 func (o *observatory) restored(flags ...string) string {
 	s := o.moved(append([]string{"--simulators", o.plain().sims}, flags...)...)
 	defer s.p.kill()
-	return fmt.Sprint(s.row(s.database(), "SELECT count(*) FROM restorations"), " ", s.row(s.database(), "SELECT count(*) FROM restored_suppliers WHERE first_day = '"+longAgo()+"'") > 0)
+	return fmt.Sprint(s.row(s.database(), "SELECT count(*) FROM restorations"), " ",
+		s.row(s.database(), "SELECT count(*) FROM restored_suppliers WHERE first_day = '"+longAgo()+"'") > 0)
 }
 
 func publicHost(s *service) string {
@@ -547,7 +586,8 @@ func (o *observatory) masterKey() string {
 func (o *observatory) serve(name string, flags ...string) *service {
 	o.t.Helper()
 	s := &service{o: o, dir: filepath.Join(o.dir, name), listen: freeAddress(o.t), admin: freeAddress(o.t), key: fullKey}
-	args := append([]string{"serve", "--listen", s.listen, "--admin", s.admin, "--public-url", "https://api.example.test", "--log-level", "error"}, flags...)
+	args := append([]string{"serve", "--listen", s.listen, "--admin", s.admin, "--public-url", "https://api.example.test",
+		"--log-level", "error"}, flags...)
 	if flagOf(args, "--data") == "" {
 		args = append(args, "--data", s.dir, "--master-key", "file:"+o.masterKey())
 	}
@@ -601,7 +641,9 @@ func (o *observatory) filed(flags ...string) string {
 func (o *observatory) delivered(flags ...string) string {
 	s := o.moved(append([]string{"--simulators", o.plain().sims, "--webhook-retry-base", "100ms"}, flags...)...)
 	defer s.p.kill()
-	return s.event(func(tries int, status string) bool { return status == "delivered" || tries >= 1 && len(flags) == 0 }).Status
+	return s.event(func(tries int, status string) bool {
+		return status == "delivered" || tries >= 1 && len(flags) == 0
+	}).Status
 }
 
 // proxied counts whether a proxy is asked to reach the receiver.
@@ -665,7 +707,8 @@ func passwordAsked(o *observatory) (without, with string) {
 				got <- passwordOf(conn)
 			}
 		}()
-		o.says(append([]string{"migrate", "--database", "postgres://tributary@" + l.Addr().String() + "/x?sslmode=disable"}, flags...)...)
+		o.says(append([]string{"migrate", "--database", "postgres://tributary@" + l.Addr().String() + "/x?sslmode=disable"},
+			flags...)...)
 		return <-got
 	}
 	file := write(o.t, filepath.Join(o.t.TempDir(), "password"), "open sesame\n")
@@ -719,7 +762,8 @@ func (o *observatory) supplier() string {
 }
 
 func (o *observatory) reconciled(flags ...string) string {
-	return o.says(append([]string{"reconcile", "--data", o.plain().dir, "--simulators", o.plain().sims, "--json"}, flags...)...)
+	return o.says(append([]string{"reconcile", "--data", o.plain().dir, "--simulators", o.plain().sims, "--json"},
+		flags...)...)
 }
 
 func (o *observatory) saleFile(id string) string {
@@ -727,7 +771,8 @@ func (o *observatory) saleFile(id string) string {
 }
 
 func (o *observatory) submitted(id string, flags ...string) string {
-	return o.says(append([]string{"submit", o.saleFile(id), "--url", o.plain().url, "--api-key", o.plain().key, "--json"}, flags...)...)
+	return o.says(append([]string{"submit", o.saleFile(id), "--url", o.plain().url, "--api-key", o.plain().key, "--json"},
+		flags...)...)
 }
 
 // outcome is the status that a submit ends with.
@@ -794,7 +839,8 @@ func signatureOf(body string) string {
 
 func (o *observatory) verified(flags ...string) string {
 	var out, errs bytes.Buffer
-	code := run(o.t.Context(), append([]string{"verify", "--api-key", fullKey}, flags...), streams{&out, &errs, strings.NewReader(notification)})
+	code := run(o.t.Context(), append([]string{"verify", "--api-key", fullKey}, flags...),
+		streams{&out, &errs, strings.NewReader(notification)})
 	return fmt.Sprint(code)
 }
 
@@ -803,10 +849,13 @@ func (o *observatory) verified(flags ...string) string {
 func (o *observatory) received(at, header string, flags ...string) string {
 	p := begin(o.t, child(fastBinary(o.t), append([]string{"listen", "--api-key", fullKey, "--listen", at}, flags...)...))
 	defer p.kill()
-	s := &service{o: o, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
-	status, fresh := 0, strings.Replace(notification, "2026-01-31T10:00:00Z", time.Now().UTC().Format("2006-01-02T15:04:05Z"), 1)
+	s := &service{o: o, client: &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}}
+	status, fresh := 0, strings.Replace(notification, "2026-01-31T10:00:00Z",
+		time.Now().UTC().Format("2006-01-02T15:04:05Z"), 1)
 	o.eventually("the receiver listens", func() bool {
-		status, _ = s.ask(http.MethodPost, "http://"+at, fresh, "Content-Type", "application/json", header, signatureOf(fresh))
+		status, _ = s.ask(http.MethodPost, "http://"+at, fresh, "Content-Type", "application/json", header,
+			signatureOf(fresh))
 		return status != 0
 	})
 	return fmt.Sprint(status)
@@ -826,7 +875,8 @@ func limits(flag string) func(*observatory) (string, string) {
 	always := regexp.MustCompile(`"(kid|api_key|created_at|state|expires_at)": "[^"]*",?`)
 	return func(o *observatory) (string, string) {
 		made := func(flags ...string) string {
-			return always.ReplaceAllString(o.must(append(append([]string{"key", "create", "acme", "--json"}, flags...), o.book()...)...), "$1")
+			return always.ReplaceAllString(o.must(append(append([]string{"key", "create", "acme", "--json"}, flags...),
+				o.book()...)...), "$1")
 		}
 		return made("--scopes=submit"), made(append([]string{"--scopes=submit"}, flag)...)
 	}

@@ -148,14 +148,17 @@ func newObservatory(t *testing.T) *observatory {
 	o.hook, o.open = httptest.NewTLSServer(receive), httptest.NewServer(receive)
 	o.hook.Config.ErrorLog = log.New(io.Discard, "", 0) // who does not trust it says so
 	t.Cleanup(func() { o.hook.Close(); o.open.Close() })
-	o.ca = write(t, filepath.Join(o.dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: o.hook.Certificate().Raw})))
+	o.ca = write(t, filepath.Join(o.dir, "ca.pem"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: o.hook.Certificate().Raw})))
 	o.issuer = o.newIssuer()
 	o.vies = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		o.asked.Add(1)
 		http.Error(w, "closed", http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(o.vies.Close)
-	o.plain = sync.OnceValue(func() *service { return o.demo("plain", []string{"--webhook-url", o.open.URL + "/plain"}, nil, nil) })
+	o.plain = sync.OnceValue(func() *service {
+		return o.demo("plain", []string{"--webhook-url", o.open.URL + "/plain"}, nil, nil)
+	})
 	o.full = sync.OnceValue(o.newFull)
 	o.other = sync.OnceValue(o.newOther)
 	o.book = sync.OnceValue(func() []string {
@@ -172,7 +175,8 @@ func (o *observatory) newIssuer() *httptest.Server {
 	var s *httptest.Server
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, s.URL, s.URL+"/authorize", s.URL+"/token", s.URL+"/keys")
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, s.URL,
+			s.URL+"/authorize", s.URL+"/token", s.URL+"/keys")
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		_, secret, _ := r.BasicAuth()
@@ -188,8 +192,10 @@ func (o *observatory) newIssuer() *httptest.Server {
 // and a file, and makes one sale with it.
 func (o *observatory) demo(name string, flags []string, env []string, file map[string]any) *service {
 	o.root.Helper()
-	s := &service{o: o, dir: filepath.Join(o.dir, name), listen: freeAddress(o.root), admin: freeAddress(o.root), sims: freeAddress(o.root)}
-	args := append([]string{"demo", "--data", s.dir, "--listen", s.listen, "--admin", s.admin, "--simulators", s.sims, "--callbacks", "127.0.0.1:0"}, flags...)
+	s := &service{o: o, dir: filepath.Join(o.dir, name), listen: freeAddress(o.root), admin: freeAddress(o.root),
+		sims: freeAddress(o.root)}
+	args := append([]string{"demo", "--data", s.dir, "--listen", s.listen, "--admin", s.admin, "--simulators", s.sims,
+		"--callbacks", "127.0.0.1:0"}, flags...)
 	if file != nil {
 		args = append(args, "--config", configFile(o.root, file))
 	}
@@ -210,7 +216,8 @@ func (o *observatory) demo(name string, flags []string, env []string, file map[s
 func (o *observatory) common(name string) *service {
 	o.root.Helper()
 	demo := commonDemo(o.root)
-	s := &service{o: o, p: demo.process, dir: demo.dir, sims: strings.TrimPrefix(demo.sims, "http://"), key: testKey, url: demo.url, client: newObserver()}
+	s := &service{o: o, p: demo.process, dir: demo.dir, sims: strings.TrimPrefix(demo.sims, "http://"), key: testKey,
+		url: demo.url, client: newObserver()}
 	s.sell("sale-" + name)
 	s.settled()
 	return s
@@ -224,7 +231,8 @@ func (s *service) run(p *process) {
 }
 
 func newObserver() *http.Client {
-	return &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	return &http.Client{Timeout: patience,
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -238,7 +246,8 @@ func (s *service) submit(id string) (operation string) {
 	var accepted struct {
 		OperationID string `json:"operation_id"`
 	}
-	if status := s.json(http.MethodPost, "/v1/transactions", sale(company.ID, id, strings.ToUpper(id)), &accepted); status != http.StatusAccepted {
+	if status := s.json(http.MethodPost, "/v1/transactions", sale(company.ID, id, strings.ToUpper(id)),
+		&accepted); status != http.StatusAccepted {
 		s.o.t.Fatalf("a sale is answered %d", status)
 	}
 	return accepted.OperationID
@@ -291,12 +300,14 @@ func (s *service) ask(method, url, body string, headers ...string) (int, string)
 	if err != nil {
 		s.o.t.Fatal(err)
 	}
-	return answer.StatusCode, string(text) + " " + answer.Header.Get("Location") + " " + strings.Join(answer.Header.Values("Set-Cookie"), "; ")
+	return answer.StatusCode,
+		string(text) + " " + answer.Header.Get("Location") + " " + strings.Join(answer.Header.Values("Set-Cookie"), "; ")
 }
 
 // scheme is how the public listener speaks.
 func (s *service) scheme() string {
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}, NetDialer: &net.Dialer{Timeout: 5 * time.Second}}).Dial("tcp", s.listen)
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true},
+		NetDialer: &net.Dialer{Timeout: 5 * time.Second}}).Dial("tcp", s.listen)
 	if err != nil {
 		return "http"
 	}
@@ -371,7 +382,8 @@ func (o *observatory) configured(flag string) (without, with string) {
 func (s *service) signIn(password string, headers ...string) {
 	s.o.t.Helper()
 	form := url.Values{"name": {"demo"}, "password": {password}}
-	s.ask(http.MethodPost, "http://"+s.admin+"/console/sign-in", form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+	s.ask(http.MethodPost, "http://"+s.admin+"/console/sign-in", form.Encode(),
+		append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
 }
 
 // providers follows the way to the identity provider and back with a code that
@@ -393,7 +405,8 @@ func (s *service) provider() (id, secret string) {
 		return "", ""
 	}
 	s.o.gotten.Store("")
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.admin+"/console/oidc/finish?code=x&state="+url.QueryEscape(to.Query().Get("state")), nil)
+	req, err := http.NewRequest(http.MethodGet,
+		"http://"+s.admin+"/console/oidc/finish?code=x&state="+url.QueryEscape(to.Query().Get("state")), nil)
 	if err != nil {
 		s.o.t.Fatal(err)
 	}

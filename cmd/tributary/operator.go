@@ -106,7 +106,8 @@ func (cmd *operatorCreate) Run(c *command) error {
 		if err != nil {
 			return err
 		}
-		made, shown, err := o.Create(ctx, actor(), operator.NewOperator{Name: cmd.Name, Role: operator.Role(cmd.Role), Password: password, WithoutPassword: cmd.OIDC})
+		made, shown, err := o.Create(ctx, actor(),
+			operator.NewOperator{Name: cmd.Name, Role: operator.Role(cmd.Role), Password: password, WithoutPassword: cmd.OIDC})
 		if err != nil {
 			return err
 		}
@@ -295,7 +296,8 @@ func (cmd *operatorAudit) Run(c *command) error {
 		return cmd.show(c, append([]operator.Entry{}, list...), func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "SEQ\tAT\tWHO\tFROM\tACTION\tSUBJECT\tOUTCOME")
 			for _, e := range list {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.Outcome)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor.Name, e.Actor.IP,
+					e.Action, e.Subject, e.Outcome)
 			}
 			fmt.Fprintf(w, "the log is intact; entries: %d\n", verdict.Entries)
 		})

@@ -15,7 +15,8 @@ import (
 
 // signsIn reports whether a password opens the console of a database.
 func signsIn(d *db.DB, name, password string) bool {
-	_, _, err := operator.New(operator.Config{DB: d}).SignIn(context.Background(), operator.Attempt{Name: name, Password: secret.FromText(password)})
+	_, _, err := operator.New(operator.Config{DB: d}).SignIn(context.Background(),
+		operator.Attempt{Name: name, Password: secret.FromText(password)})
 	return err == nil
 }
 
@@ -116,7 +117,8 @@ func TestOperatorCommandsThatAreRefused(t *testing.T) {
 		if what == "a short password" {
 			input = "short\n"
 		}
-		if code, out, errs := tell(t, input, append(args, "--database", url)...); code == 0 || out != "" && !strings.Contains(out, "Usage") || errs == "" {
+		if code, out, errs := tell(t, input, append(args, "--database", url)...); code == 0 ||
+			out != "" && !strings.Contains(out, "Usage") || errs == "" {
 			t.Errorf("%s: %d %q %q", what, code, out, errs)
 		}
 	}
@@ -129,10 +131,12 @@ func TestOperatorListForPeople(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only once") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
-	if code, out, errs = call(t, "operator", "list", "--data", dir); code != 0 || !strings.Contains(out, "ana") || !strings.Contains(out, "enabled") {
+	if code, out, errs = call(t, "operator", "list", "--data", dir); code != 0 || !strings.Contains(out, "ana") ||
+		!strings.Contains(out, "enabled") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
-	if code, out, errs = call(t, "operator", "audit", "--data", dir); code != 0 || !strings.Contains(out, "the log is intact; entries: 1") {
+	if code, out, errs = call(t, "operator", "audit", "--data", dir); code != 0 ||
+		!strings.Contains(out, "the log is intact; entries: 1") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	if code, _, _ = call(t, "operator", "list"); code != 2 {

@@ -76,7 +76,8 @@ func (c *cli) check(t *testing.T, where string, args []string, env map[string]st
 	if args[0] == "serve" && slices.Contains(args, "--role=worker") && env["TRIBUTARY_PUBLIC_URL"] == "" {
 		t.Errorf("%s: a worker needs --public-url, it has no listener to take it from", where)
 	}
-	if host, _, err := net.SplitHostPort(env["TRIBUTARY_ADMIN"]); err == nil && host != "127.0.0.1" && env["TRIBUTARY_ADMIN_TOKEN"] == "" {
+	if host, _, err := net.SplitHostPort(env["TRIBUTARY_ADMIN"]); err == nil && host != "127.0.0.1" &&
+		env["TRIBUTARY_ADMIN_TOKEN"] == "" {
 		t.Errorf("%s: the admin listener is open and has no token", where)
 	}
 }
@@ -133,10 +134,12 @@ func TestTheImageIsEmptyButForTheProgramAndRunsAsNobody(t *testing.T) {
 		}
 		final[in.word] = in.rest
 	}
-	if !strings.Contains(copied, "/etc/ssl/certs/ca-certificates.crt") || !strings.Contains(copied, "/out/release/ /") || !strings.Contains(copied, "--chown=65532:65532") {
+	if !strings.Contains(copied, "/etc/ssl/certs/ca-certificates.crt") || !strings.Contains(copied, "/out/release/ /") ||
+		!strings.Contains(copied, "--chown=65532:65532") {
 		t.Errorf("copied is\n%s", copied)
 	}
-	if final["USER"] != "65532:65532" || final["ENTRYPOINT"] != `["/tributary"]` || final["CMD"] != `["serve"]` || final["STOPSIGNAL"] != "SIGTERM" {
+	if final["USER"] != "65532:65532" || final["ENTRYPOINT"] != `["/tributary"]` || final["CMD"] != `["serve"]` ||
+		final["STOPSIGNAL"] != "SIGTERM" {
 		t.Errorf("final stage %v", final)
 	}
 	env := map[string]string{"TRIBUTARY_DATABASE": "sqlite:/data/x"}
@@ -153,7 +156,8 @@ func TestTheImageIsEmptyButForTheProgramAndRunsAsNobody(t *testing.T) {
 	for _, in := range list[:last] {
 		build += in.word + " " + in.rest + "\n"
 	}
-	if !strings.Contains(build, "CGO_ENABLED=0") || !strings.Contains(build, "-trimpath") || !strings.Contains(build, "main.version=${VERSION}") {
+	if !strings.Contains(build, "CGO_ENABLED=0") || !strings.Contains(build, "-trimpath") ||
+		!strings.Contains(build, "main.version=${VERSION}") {
 		t.Errorf("build stage\n%s", build)
 	}
 }
@@ -196,7 +200,8 @@ func TestComposeRunsMigrationThenAPIAndWorker(t *testing.T) {
 				continue
 			}
 			on, ok := s.DependsOn[other]
-			if !ok || file.Services[other].Image == "" || other == "db" && (on.Condition != "service_healthy" || len(file.Services["db"].Healthcheck.Test) == 0) ||
+			if !ok || file.Services[other].Image == "" ||
+				other == "db" && (on.Condition != "service_healthy" || len(file.Services["db"].Healthcheck.Test) == 0) ||
 				other == "migrate" && on.Condition != "service_completed_successfully" {
 				t.Errorf("%s depends on %s as %+v", name, other, on)
 			}
@@ -210,7 +215,8 @@ func TestComposeRunsMigrationThenAPIAndWorker(t *testing.T) {
 		}
 		for _, port := range s.Ports {
 			inside := port[strings.LastIndex(port, ":")+1:]
-			if !strings.HasSuffix(s.Environment["TRIBUTARY_LISTEN"], ":"+inside) && !strings.HasSuffix(s.Environment["TRIBUTARY_ADMIN"], ":"+inside) {
+			if !strings.HasSuffix(s.Environment["TRIBUTARY_LISTEN"], ":"+inside) &&
+				!strings.HasSuffix(s.Environment["TRIBUTARY_ADMIN"], ":"+inside) {
 				t.Errorf("%s publishes %s, where nobody listens", name, port)
 			}
 		}
@@ -235,7 +241,8 @@ func TestTheUnitIsValidHardenedAndCallsTheProgramRight(t *testing.T) {
 	c := openCLI(t)
 	unit := readFile(t, "systemd/tributary.service")
 	env := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(TRIBUTARY_[A-Z_]+)=(.*)$`).FindAllStringSubmatch(readFile(t, "systemd/tributary.env"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(TRIBUTARY_[A-Z_]+)=(.*)$`).FindAllStringSubmatch(
+		readFile(t, "systemd/tributary.env"), -1) {
 		env[m[1]] = m[2]
 	}
 	calls := regexp.MustCompile(`(?m)^ExecStart(?:Pre)?=/usr/local/bin/tributary (.*)$`).FindAllStringSubmatch(unit, -1)
@@ -248,7 +255,8 @@ func TestTheUnitIsValidHardenedAndCallsTheProgramRight(t *testing.T) {
 	if !strings.Contains(unit, fmt.Sprintf("RestartPreventExitStatus=%d", exitUsage)) {
 		t.Error("a configuration that is not valid is tried again and again")
 	}
-	if !strings.HasPrefix(env["TRIBUTARY_DATA"], "/var/lib/tributary") || !strings.Contains(unit, "StateDirectory=tributary") {
+	if !strings.HasPrefix(env["TRIBUTARY_DATA"], "/var/lib/tributary") ||
+		!strings.Contains(unit, "StateDirectory=tributary") {
 		t.Error("the data folder is not the unit's own")
 	}
 	tool, err := exec.LookPath("systemd-analyze")
@@ -257,10 +265,12 @@ func TestTheUnitIsValidHardenedAndCallsTheProgramRight(t *testing.T) {
 	}
 	copied := filepath.Join(t.TempDir(), "tributary.service")
 	write(t, copied, strings.ReplaceAll(unit, "/usr/local/bin/tributary", os.Args[0]))
-	if out, err := exec.Command(tool, "verify", "--man=no", copied).CombinedOutput(); err != nil || strings.Contains(string(out), "tributary.service") {
+	if out, err := exec.Command(tool, "verify", "--man=no", copied).CombinedOutput(); err != nil ||
+		strings.Contains(string(out), "tributary.service") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	if out, err := exec.Command(tool, "security", "--offline=true", "--threshold=20", copied).CombinedOutput(); err != nil {
+	if out, err := exec.Command(tool, "security", "--offline=true", "--threshold=20",
+		copied).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out[max(0, len(out)-300):])
 	}
 }
@@ -339,7 +349,8 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 	secrets, configs, named, roles := map[string]bool{}, map[string]map[string]string{}, map[string]bool{}, []string{}
 	all := manifests(t)
 	for _, m := range all {
-		if named[m.Kind+"/"+m.Metadata.Name] || m.APIVersion == "" || m.Kind != "Namespace" && m.Metadata.Namespace != "tributary" {
+		if named[m.Kind+"/"+m.Metadata.Name] || m.APIVersion == "" ||
+			m.Kind != "Namespace" && m.Metadata.Namespace != "tributary" {
 			t.Errorf("%s %s %s", m.APIVersion, m.Kind, m.Metadata.Name)
 		}
 		named[m.Kind+"/"+m.Metadata.Name] = true
@@ -367,7 +378,8 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 				env[e.Name] = "x"
 			}
 			c.check(t, where, box.Args, env)
-			if !m.Spec.Template.Spec.SecurityContext.RunAsNonRoot || !box.SecurityContext.ReadOnlyRootFilesystem || box.Resources.Limits["memory"] == "" {
+			if !m.Spec.Template.Spec.SecurityContext.RunAsNonRoot || !box.SecurityContext.ReadOnlyRootFilesystem ||
+				box.Resources.Limits["memory"] == "" {
 				t.Errorf("%s is not confined", where)
 			}
 			own := map[string]int{}
@@ -376,7 +388,8 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 			}
 			if m.Kind == "Deployment" {
 				roles = append(roles, box.Args[len(box.Args)-1])
-				if !strings.HasSuffix(env["TRIBUTARY_ADMIN"], fmt.Sprint(":", own["admin"])) || own["http"] != 0 && !strings.HasSuffix(env["TRIBUTARY_LISTEN"], fmt.Sprint(":", own["http"])) {
+				if !strings.HasSuffix(env["TRIBUTARY_ADMIN"], fmt.Sprint(":", own["admin"])) ||
+					own["http"] != 0 && !strings.HasSuffix(env["TRIBUTARY_LISTEN"], fmt.Sprint(":", own["http"])) {
 					t.Errorf("%s: ports %v", where, own)
 				}
 				checkProbes(t, where, own, box.StartupProbe, box.LivenessProbe)
@@ -401,24 +414,28 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 	}
 }
 
-// Manifests start as printed: the database's certificate is verified by an authority that is mounted, X-Forwarded-For is believed
-// of the ingress controller alone, names are found, and a node says that it leaves before it does.
+// Manifests start as printed: the database's certificate is verified by an authority that is mounted, X-Forwarded-For
+// is believed of the ingress controller alone, names are found, and a node says that it leaves before it does.
 func TestKubernetesReachesWhatItNeedsAndNothingElseReachesIt(t *testing.T) {
 	text := readFile(t, "kubernetes/tributary.yaml")
 	ca := regexp.MustCompile(`sslrootcert=(\S+)/ca\.pem`).FindAllStringSubmatch(text, -1)
-	if len(ca) != 2 || strings.Count(text, "mountPath: "+ca[0][1]+",") != 3 || strings.Count(text, "configMap: {name: tributary-database-ca}") != 3 || !strings.Contains(text, "  name: tributary-database-ca\n") {
+	if len(ca) != 2 || strings.Count(text, "mountPath: "+ca[0][1]+",") != 3 ||
+		strings.Count(text, "configMap: {name: tributary-database-ca}") != 3 ||
+		!strings.Contains(text, "  name: tributary-database-ca\n") {
 		t.Errorf("the authority of the database is at %v", ca)
 	}
 	policy := text[strings.LastIndex(text, "kind: NetworkPolicy"):]
 	if strings.Contains(text, `TRIBUTARY_TRUST_PROXY: "true"`) && !strings.Contains(policy, "namespaceSelector") {
 		t.Error("whoever reaches the API may say whose call it is")
 	}
-	if !strings.Contains(text, "{port: 53, protocol: UDP}") || !strings.Contains(text, "{port: 53, protocol: TCP}") || !strings.Contains(text, "169.254.20.10/32") {
+	if !strings.Contains(text, "{port: 53, protocol: UDP}") || !strings.Contains(text, "{port: 53, protocol: TCP}") ||
+		!strings.Contains(text, "169.254.20.10/32") {
 		t.Error("names are not found where the node has a cache of its own")
 	}
 	drain, err := time.ParseDuration(regexp.MustCompile(`TRIBUTARY_DRAIN: (\S+)`).FindStringSubmatch(text)[1])
 	grace := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindStringSubmatch(text)
-	if whole, _ := time.ParseDuration(grace[1] + "s"); err != nil || drain < 5*time.Second || whole < drain+10*time.Second {
+	if whole, _ := time.ParseDuration(grace[1] + "s"); err != nil || drain < 5*time.Second ||
+		whole < drain+10*time.Second {
 		t.Errorf("a node leaves for %s and is killed after %s s: %v", drain, grace[1], err)
 	}
 }
@@ -442,7 +459,8 @@ func TestTheReleaseScriptCoversTheThreeSystemsReproducibly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, has := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "-trimpath", "-buildid=", "CGO_ENABLED=0", "GOENV=off", "GOAMD64=v1", "main.version=$version", "unset GOFLAGS", "SHA256SUMS", ".cdx.json"} {
+	for _, has := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "-trimpath", "-buildid=", "CGO_ENABLED=0",
+		"GOENV=off", "GOAMD64=v1", "main.version=$version", "unset GOFLAGS", "SHA256SUMS", ".cdx.json"} {
 		if !strings.Contains(string(text), has) {
 			t.Errorf("%s is missing", has)
 		}

@@ -46,11 +46,13 @@ func (cmd *periodsCommand) one(ctx context.Context, c *command, d *db.DB) error 
 			if doc.Withdrawal {
 				name = "withdrawal of " + name
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", name, doc.State, doc.Sales, client.Money(doc.Gross, shown.Period.Currency), doc.AuthorityID, doc.OperationID)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", name, doc.State, doc.Sales,
+				client.Money(doc.Gross, shown.Period.Currency), doc.AuthorityID, doc.OperationID)
 		}
 		fmt.Fprintln(w, "\nSALE\tNUMBER\tAMOUNT\tDOCUMENT\tTAKEN OUT BY")
 		for _, s := range shown.List {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.TransactionID, s.Number, client.Money(s.Gross, shown.Period.Currency), s.Document, s.LeftBy)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.TransactionID, s.Number, client.Money(s.Gross, shown.Period.Currency),
+				s.Document, s.LeftBy)
 		}
 	})
 }
@@ -68,6 +70,7 @@ func printPeriods(w *tabwriter.Writer, list []server.Period) {
 		if p.Next != nil {
 			next = p.Next.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.ID, p.SupplierID, p.Country, days, p.Sales, client.Money(p.Gross, p.Currency), state, p.Deadline.UTC().Format(time.RFC3339), next)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.ID, p.SupplierID, p.Country, days, p.Sales,
+			client.Money(p.Gross, p.Currency), state, p.Deadline.UTC().Format(time.RFC3339), next)
 	}
 }

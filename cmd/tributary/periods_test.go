@@ -38,7 +38,8 @@ func TestPeriodsAreListedFromTheCommandLine(t *testing.T) {
 	}
 	at := []string{"--data", filepath.Join(o.dir, "demo")}
 	listed := o.must(append([]string{"periods", "--supplier", company.ID}, at...)...)
-	if !strings.Contains(listed, "open") || !strings.Contains(listed, company.ID) || !strings.Contains(listed, "DUE BY") || !regexp.MustCompile(`[0-9]\.[0-9]{2} EUR`).MatchString(listed) {
+	if !strings.Contains(listed, "open") || !strings.Contains(listed, company.ID) ||
+		!strings.Contains(listed, "DUE BY") || !regexp.MustCompile(`[0-9]\.[0-9]{2} EUR`).MatchString(listed) {
 		t.Fatalf("%s", listed)
 	}
 	if none := o.must(append([]string{"periods", "--client", "nobody"}, at...)...); strings.Contains(none, company.ID) {
@@ -46,10 +47,12 @@ func TestPeriodsAreListedFromTheCommandLine(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(listed), "\n")
 	id, _, _ := strings.Cut(lines[len(lines)-1], " ")
-	if one := o.must(append([]string{"periods", id}, at...)...); !strings.Contains(one, "gathered-1") || !strings.Contains(one, "G-1") {
+	if one := o.must(append([]string{"periods", id}, at...)...); !strings.Contains(one, "gathered-1") ||
+		!strings.Contains(one, "G-1") {
 		t.Errorf("%s", one)
 	}
-	if all := o.must(append([]string{"periods", "--json"}, at...)...); !strings.Contains(all, `"state": "open"`) && !strings.Contains(all, `"state":"open"`) {
+	if all := o.must(append([]string{"periods", "--json"}, at...)...); !strings.Contains(all, `"state": "open"`) &&
+		!strings.Contains(all, `"state":"open"`) {
 		t.Errorf("%s", all)
 	}
 }

@@ -50,7 +50,8 @@ func (cmd *previewCommand) Run(c *command) error {
 		if _, err := renderer.Scripts(); len(cmd.Fonts) > 0 && err != nil {
 			return fault.New(fault.Invalid, "--fonts: %v", err)
 		}
-		made, err := renderer.Render(ctx, document.Sample{Name: one.Config.DisplayName, Language: cmd.Language, Branding: look, At: time.Now()}.Visual())
+		made, err := renderer.Render(ctx, document.Sample{Name: one.Config.DisplayName, Language: cmd.Language,
+			Branding: look, At: time.Now()}.Visual())
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,8 @@ func (cmd *previewCommand) Run(c *command) error {
 func (cmd *previewCommand) look(ctx context.Context, a *account.Accounts, one *account.Client) (document.Branding, error) {
 	stored := one.Config.AppearanceIn(strings.ToUpper(cmd.Country))
 	look := document.Branding{
-		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink, Font: string(stored.Font),
+		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink,
+		Font:     string(stored.Font),
 		Template: document.Template(stored.Template), Footer: stored.Footer,
 	}
 	if cmd.Template != "" {

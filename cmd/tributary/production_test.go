@@ -25,7 +25,9 @@ func TestTheREADMEsProductionWorks(t *testing.T) {
 	blocks := productionBlocks(t)
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		place := newCheckout(t)
-		place.env = append(place.env, "OWNER_URL="+database, "DATABASE_URL="+strings.Replace(database, "://tributary@", "://tributary_serve@", 1), "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"],
+		place.env = append(place.env, "OWNER_URL="+database,
+			"DATABASE_URL="+strings.Replace(database, "://tributary@", "://tributary_serve@", 1),
+			"TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"],
 			"TRIBUTARY_SIMULATORS="+place.at["8090"], "TRIBUTARY_LOG_LEVEL=error")
 		making := ""
 		if strings.HasPrefix(database, "postgres") {
@@ -40,7 +42,9 @@ func TestTheREADMEsProductionWorks(t *testing.T) {
 		place.background(blocks["serve"]).waitReady()
 		check, sale, _ := strings.Cut(blocks["first"], "\n")
 		out, err := place.command(check).CombinedOutput()
-		if failed := regexp.MustCompile("(?m)^fail .*").FindAllString(string(out), -1); len(failed) > 0 && (len(failed) > 1 || !strings.Contains(failed[0], "fsync = off")) || err != nil && failed == nil {
+		if failed := regexp.MustCompile("(?m)^fail .*").FindAllString(string(out),
+			-1); len(failed) > 0 && (len(failed) > 1 || !strings.Contains(failed[0], "fsync = off")) ||
+			err != nil && failed == nil {
 			t.Errorf("doctor: %v\n%s", err, out) // the server of tests does without fsync, and doctor says so
 		}
 		if out := place.shell(t, sale); !strings.Contains(out, "SUCCESS") {
@@ -51,7 +55,8 @@ func TestTheREADMEsProductionWorks(t *testing.T) {
 			t.Errorf("the live client: %s", out)
 		}
 		forOwnersOnly(t, filepath.Join(place.dir, "tributary"))
-		if again, err := place.command(blocks[making]).CombinedOutput(); err == nil || !strings.Contains(string(again), "exists: the installation is complete") {
+		if again, err := place.command(blocks[making]).CombinedOutput(); err == nil ||
+			!strings.Contains(string(again), "exists: the installation is complete") {
 			t.Errorf("a second time: %v %s", err, again)
 		}
 	})
@@ -64,7 +69,8 @@ func productionBlocks(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	blocks := map[string]string{}
-	for _, m := range regexp.MustCompile("(?s)```sh production=?([a-z]*)\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+	for _, m := range regexp.MustCompile("(?s)```sh production=?([a-z]*)\n(.*?)```").FindAllStringSubmatch(string(readme),
+		-1) {
 		blocks[m[1]] = m[2]
 	}
 	if len(blocks) != 6 {

@@ -73,7 +73,8 @@ func (cmd *listCommand) Run(c *command) error {
 		return err
 	}
 	return query.List(c.ctx, cmd.wanted(map[string]string{
-		"status": strings.ToUpper(cmd.Status), "country_code": cmd.In, "supplier_id": cmd.Supplier, "transaction_number": cmd.Number, "from": cmd.From, "to": cmd.To,
+		"status": strings.ToUpper(cmd.Status), "country_code": cmd.In, "supplier_id": cmd.Supplier,
+		"transaction_number": cmd.Number, "from": cmd.From, "to": cmd.To,
 	}), c.both())
 }
 
@@ -127,5 +128,6 @@ func (cmd *triggerCommand) Run(c *command) error {
 	if !found || pack.Example == nil {
 		return fault.New(fault.Invalid, "--in: %q has no example to submit", cmd.In)
 	}
-	return client.Trigger{Query: query, Outcome: cmd.Outcome, Pack: pack, Supplier: cmd.Supplier, Wait: cmd.Wait}.Run(c.ctx, c.both())
+	return client.Trigger{Query: query, Outcome: cmd.Outcome, Pack: pack, Supplier: cmd.Supplier,
+		Wait: cmd.Wait}.Run(c.ctx, c.both())
 }

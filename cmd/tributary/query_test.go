@@ -37,19 +37,22 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	before := strings.Count(do("list", "--limit", "100"), "\n")
 	if out := trigger("reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
 		t.Errorf("reject:\n%s", out)
-	} else if !strings.Contains(out, "refused means: The reference authority was told to refuse") || !strings.Contains(out, "What to do: ") {
+	} else if !strings.Contains(out, "refused means: The reference authority was told to refuse") ||
+		!strings.Contains(out, "What to do: ") {
 		t.Errorf("the authority's code is not explained:\n%s", out)
 	}
 	if out := trigger("--in", "ES", "--supplier", "demo-ES"); !strings.Contains(out, "invoice in ES") {
 		t.Errorf("in Spain:\n%s", out)
 	}
 	authority := &stage{t: t, sims: "http://" + flagOf(args, "--simulators"), client: http.DefaultClient}
-	authority.script("xx", `{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`) // slow, whatever the machine is
+	// slow, whatever the machine is
+	authority.script("xx", `{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`)
 	if out := do("trigger", "slow", "--wait", "100ms"); !strings.Contains(out, "PROCESSING") {
 		t.Errorf("not waited for:\n%s", out)
 	}
 	authority.script("xx", `{"steps":[]}`)
-	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage || !strings.Contains(errs, "no matching active company in XX") {
+	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage ||
+		!strings.Contains(errs, "no matching active company in XX") {
 		t.Errorf("%d %s", code, errs)
 	}
 	id := regexp.MustCompile(`(?m)^transaction +(\S+)`).FindStringSubmatch(filed)[1]
@@ -62,7 +65,8 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(do("get", operation, "--json")), &result); err != nil || result.Status != "SUCCESS" {
 		t.Errorf("%v %+v", err, result)
 	}
-	if code, _, errs := call(t, append([]string{"get", "nothing-of-that-name"}, at...)...); code == 0 || !strings.Contains(errs, "404") {
+	if code, _, errs := call(t, append([]string{"get", "nothing-of-that-name"}, at...)...); code == 0 ||
+		!strings.Contains(errs, "404") {
 		t.Errorf("%d %s", code, errs)
 	}
 
@@ -74,7 +78,8 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	if supplier == nil {
 		t.Fatal("the British supplier is not among the companies")
 	}
-	for _, filter := range [][]string{{"--status", "failure"}, {"--in", "IE"}, {"--supplier", supplier[1]}, {"--number", number}, {"--limit", "1"}} {
+	for _, filter := range [][]string{{"--status", "failure"}, {"--in", "IE"}, {"--supplier", supplier[1]},
+		{"--number", number}, {"--limit", "1"}} {
 		if out := do(append([]string{"list"}, filter...)...); strings.Count(out, "\n") != 2 {
 			t.Errorf("%v:\n%s", filter, out)
 		}

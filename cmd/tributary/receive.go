@@ -49,7 +49,8 @@ func (l *listenCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	return client.Receiver{APIKey: key.RevealText(), Header: l.Header, Listen: l.Listen, Forward: l.Forward, JSON: l.JSON}.Run(c.ctx, client.Streams{Out: c.out, Err: c.err})
+	return client.Receiver{APIKey: key.RevealText(), Header: l.Header, Listen: l.Listen, Forward: l.Forward,
+		JSON: l.JSON}.Run(c.ctx, client.Streams{Out: c.out, Err: c.err})
 }
 
 type simulateCommand struct {

@@ -49,7 +49,8 @@ func (cmd *recoveryList) Run(c *command) error {
 		return cmd.show(c, shown, func(w *tabwriter.Writer) {
 			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tQUERIED TO\tFOUND\tADOPTED\tERROR\n", closed)
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.SupplierID, s.ClientID, s.Country, s.State, s.NextDay, s.Found, s.Adopted, s.Trouble)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.SupplierID, s.ClientID, s.Country, s.State, s.NextDay,
+					s.Found, s.Adopted, s.Trouble)
 			}
 			if len(held) > 0 {
 				fmt.Fprint(w, "\nHELD OPERATION\tSUPPLIER\tAT THE AUTHORITY\tWHY\n")
@@ -88,7 +89,9 @@ func (cmd *recoveryRelease) Run(c *command) error {
 		if err := desk.Release(ctx, actor()); err != nil {
 			return err
 		}
-		return cmd.show(c, map[string]string{"released": cmd.Supplier}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "filing resumed for %s\n", cmd.Supplier) })
+		return cmd.show(c, map[string]string{"released": cmd.Supplier}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "filing resumed for %s\n", cmd.Supplier)
+		})
 	})
 }
 
@@ -111,7 +114,8 @@ func (cmd *recoveryResume) Run(c *command) error {
 		if cmd.Own && cmd.Anew {
 			return fault.New(fault.Invalid, "--own and --anew are mutually exclusive")
 		}
-		from := recovery.From{Head: country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, Own: cmd.Own, Anew: cmd.Anew}
+		from := recovery.From{Head: country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, Own: cmd.Own,
+			Anew: cmd.Anew}
 		chain, err := server.Maintenance{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.ResumeChain(ctx, from, actor())
 		if err != nil {
 			return err
@@ -130,7 +134,8 @@ type recoveryDocuments struct {
 // Run shows whose the documents are, or decides it.
 func (cmd *recoveryDocuments) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
-		own, err := server.JudgeDocuments(ctx, d, actor(), server.DocumentsVerdict{Claim: cmd.Claim, Release: cmd.Release, Reason: cmd.Reason})
+		own, err := server.JudgeDocuments(ctx, d, actor(),
+			server.DocumentsVerdict{Claim: cmd.Claim, Release: cmd.Release, Reason: cmd.Reason})
 		if err != nil {
 			return err
 		}
@@ -167,6 +172,8 @@ func (cmd *recoveryDecide) Run(c *command) error {
 		if err := desk.Decide(ctx, cmd.Operation, said, actor()); err != nil {
 			return err
 		}
-		return cmd.show(c, map[string]string{"decided": cmd.Operation}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s goes on\n", cmd.Operation) })
+		return cmd.show(c, map[string]string{"decided": cmd.Operation}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "%s goes on\n", cmd.Operation)
+		})
 	})
 }

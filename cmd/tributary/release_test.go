@@ -35,7 +35,8 @@ func TestTheProgramWeighsLessThan80MB(t *testing.T) {
 	}
 	t.Logf("%.1f MB", float64(about.Size())/1e6)
 	if about.Size() > programBytesMax {
-		t.Errorf("the program weighs %d bytes, %d too many: docs/decisions/0041 says what weighs what", about.Size(), about.Size()-programBytesMax)
+		t.Errorf("the program weighs %d bytes, %d too many: docs/decisions/0041 says what weighs what", about.Size(),
+			about.Size()-programBytesMax)
 	}
 }
 
@@ -57,7 +58,8 @@ func release(t *testing.T, at, key string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
 	run := exec.Command(filepath.Join(at, "scripts/release"))
-	run.Env = append(os.Environ(), "RELEASE_VERSION=v9.8.7", "RELEASE_BUILDVCS=false", "RELEASE_TARGETS=linux/"+runtime.GOARCH, "RELEASE_DIR="+dir, "RELEASE_KEY="+key)
+	run.Env = append(os.Environ(), "RELEASE_VERSION=v9.8.7", "RELEASE_BUILDVCS=false",
+		"RELEASE_TARGETS=linux/"+runtime.GOARCH, "RELEASE_DIR="+dir, "RELEASE_KEY="+key)
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -90,7 +92,8 @@ func TestAReleaseIsReproducibleSignedAndVerifiesItself(t *testing.T) {
 		}
 	}
 	program := "tributary-v9.8.7-linux-" + runtime.GOARCH
-	for _, want := range []string{"SHA256SUMS", "SHA256SUMS.minisig", program, program + ".cdx.json", "tributary-v9.8.7.provenance.json"} {
+	for _, want := range []string{"SHA256SUMS", "SHA256SUMS.minisig", program, program + ".cdx.json",
+		"tributary-v9.8.7.provenance.json"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not part of the release: %v", want, names)
 		}
@@ -132,10 +135,12 @@ func checkProvenance(t *testing.T, statement, program, sums string) {
 		t.Fatal(err)
 	}
 	d := s.Predicate.BuildDefinition
-	if s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" || d.BuildType == "" || s.Predicate.RunDetails.Builder.ID == "" {
+	if s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" ||
+		d.BuildType == "" || s.Predicate.RunDetails.Builder.ID == "" {
 		t.Errorf("the statement's head is %+v", s)
 	}
-	if len(s.Subject) != 1 || s.Subject[0].Name != program || !strings.Contains(sums, s.Subject[0].Digest["sha256"]+"  "+program+"\n") {
+	if len(s.Subject) != 1 || s.Subject[0].Name != program ||
+		!strings.Contains(sums, s.Subject[0].Digest["sha256"]+"  "+program+"\n") {
 		t.Errorf("subject %+v, checksums\n%s", s.Subject, sums)
 	}
 	if d.ExternalParameters["version"] != "v9.8.7" || len(d.ResolvedDependencies) < 30 {
@@ -173,10 +178,12 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 		}
 		return at
 	}
-	ask("verified: this program is "+name+` of the release "tributary v9.8.7", signed with key `+secret.Public().ID()+" (built in", true, "--checksums", sums)
+	ask("verified: this program is "+name+` of the release "tributary v9.8.7", signed with key `+secret.Public().ID()+
+		" (built in", true, "--checksums", sums)
 	ask("(given)", true, "--checksums", sums, "--key", secret.Public().Text())
 	ask("SHA256SUMS does not exist", false)
-	ask("made with key "+secret.Public().ID()+", not with key "+stranger.Public().ID(), false, "--checksums", sums, "--key", stranger.Public().Text())
+	ask("made with key "+secret.Public().ID()+", not with key "+stranger.Public().ID(), false, "--checksums", sums,
+		"--key", stranger.Public().Text())
 	ask("no public key of minisign", false, "--checksums", sums, "--key", "nonsense")
 	ask("the signature does not hold", false, "--checksums", changed("SHA256SUMS", "tributary", "Tributary"))
 	ask("comment has been changed", false, "--checksums", changed("SHA256SUMS.minisig", "v9.8.7", "v9.8.8"))
@@ -214,12 +221,14 @@ func TestADirtyTreeIsNotReleased(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	text := text(t, filepath.Dir(source), "release")
-	if compared, signed := strings.Index(text, "cmp "), strings.Index(text, `sign" file`); compared < 0 || signed < compared {
+	if compared, signed := strings.Index(text, "cmp "),
+		strings.Index(text, `sign" file`); compared < 0 || signed < compared {
 		t.Error("it is signed before two builds were compared")
 	}
 }
 
-// A stand-in for docker shows what would be built, that nothing is without digest, and that the image is asked whether it is genuine.
+// A stand-in for docker shows what would be built, that nothing is without digest, and that the image is asked whether
+// it is genuine.
 func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
 	t.Parallel()
 	tools, made := t.TempDir(), t.TempDir()
@@ -233,7 +242,8 @@ func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
 	digest := "golang:1.26-trixie@sha256:" + strings.Repeat("ab", 32)
 	image := func(image, at string) (string, error) {
 		run := exec.Command(filepath.Join(at, "scripts/image"))
-		run.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GO_IMAGE="+image, "RELEASE_VERSION=v9.8.7", "RELEASE_DIR="+made)
+		run.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GO_IMAGE="+image, "RELEASE_VERSION=v9.8.7",
+			"RELEASE_DIR="+made)
 		out, err := run.CombinedOutput()
 		return string(out), err
 	}
@@ -249,10 +259,12 @@ func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
 		t.Errorf("a release that is not signed: %v\n%s", err, out)
 	}
 	write(t, filepath.Join(made, "SHA256SUMS.minisig"), "signed")
-	for name, good := range map[string]bool{"": false, "golang:1.26-trixie": false, "golang@sha256:abcd": false, "@" + digest: false, digest + "0": false, digest: true} {
+	for name, good := range map[string]bool{"": false, "golang:1.26-trixie": false, "golang@sha256:abcd": false,
+		"@" + digest: false, digest + "0": false, digest: true} {
 		out, err := image(name, at)
-		if (err == nil) != good || strings.Contains(out, "called") != good || good && (!strings.Contains(out, "GO_IMAGE="+digest) || !strings.Contains(out, "RELEASE="+program) ||
-			!strings.Contains(out, "called run --rm --network=none tributary:v9.8.7 version --verify")) {
+		if (err == nil) != good || strings.Contains(out, "called") != good ||
+			good && (!strings.Contains(out, "GO_IMAGE="+digest) || !strings.Contains(out, "RELEASE="+program) ||
+				!strings.Contains(out, "called run --rm --network=none tributary:v9.8.7 version --verify")) {
 			t.Errorf("%q: %v\n%s", name, err, out)
 		}
 	}

@@ -91,7 +91,8 @@ func TestAMasterKeyIsRetiredUnderLoad(t *testing.T) {
 	}
 	url = start(t, demoArgs(t, dir)...).waitReady()
 	get(t, url+"/onboarding/v2/companies/demo-XX?external-id=true", &supplier)
-	if code, out, errs := call(t, "doctor", "--data", dir, "--master-key", "file:"+filepath.Join(dir, "master.key")); strings.Contains(out+errs, "not here") {
+	if code, out, errs := call(t, "doctor", "--data", dir, "--master-key",
+		"file:"+filepath.Join(dir, "master.key")); strings.Contains(out+errs, "not here") {
 		t.Errorf("doctor: %d\n%s%s", code, out, errs)
 	}
 }

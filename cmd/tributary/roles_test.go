@@ -55,7 +55,8 @@ func TestRolesMadeByAnAdministratorAreUsed(t *testing.T) {
 		}
 	}
 	owner := strings.Replace(admin, "://tributary@", "://humble_owner@", 1)
-	if code, _, errs := call(t, "migrate", "--database", owner, "--serve-role", "humble_serve"); code == 0 || !strings.Contains(errs, "let humble_serve become humble_serve_read") {
+	if code, _, errs := call(t, "migrate", "--database", owner, "--serve-role", "humble_serve"); code == 0 ||
+		!strings.Contains(errs, "let humble_serve become humble_serve_read") {
 		t.Errorf("%d %s", code, errs)
 	}
 	if _, err := conn.Exec(t.Context(), "GRANT humble_serve_read TO humble_serve"); err != nil {
@@ -78,7 +79,8 @@ func TestRolesMadeByAnAdministratorAreUsed(t *testing.T) {
 // without the owner's rights.
 func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 	owner := ownedDatabase(t)
-	if code, out, errs := call(t, "migrate", "--database", owner, "--serve-role", "plain_serve", "--serve-password", "open sesame"); code != 0 || !strings.Contains(out, "serving role plain_serve") {
+	if code, out, errs := call(t, "migrate", "--database", owner, "--serve-role", "plain_serve", "--serve-password",
+		"open sesame"); code != 0 || !strings.Contains(out, "serving role plain_serve") {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
 	served := strings.Replace(owner, "://plain_owner@", "://plain_serve:open%20sesame@", 1)
@@ -105,7 +107,8 @@ func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/v1/transactions", "/v1/transactions/history/walled-1", "/v1/me", "/v1/series", "/v1/countries", "/onboarding/v2/companies", "/v1/webhooks/events",
+		"/v1/transactions", "/v1/transactions/history/walled-1", "/v1/me", "/v1/series", "/v1/countries",
+		"/onboarding/v2/companies", "/v1/webhooks/events",
 		"/v1/transactions?status=SUCCESS&country_code=XX",
 	} {
 		var answer any
@@ -148,7 +151,8 @@ func lookAtTheConsole(t *testing.T, printed string) {
 	if _, err := browser.PostForm(said[1]+"/sign-in", url.Values{"name": {said[2]}, "password": {said[3]}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"/", "/transactions", "/transactions?q=W-1", "/deliveries", "/clients", "/authorities", "/queues", "/audit", "/alerts"} {
+	for _, page := range []string{"/", "/transactions", "/transactions?q=W-1", "/deliveries", "/clients", "/authorities",
+		"/queues", "/audit", "/alerts"} {
 		answer, err := browser.Get(said[1] + page)
 		if err != nil {
 			t.Fatal(err)

@@ -40,7 +40,8 @@ type seriesCreate struct {
 
 // Run makes one.
 func (cmd *seriesCreate) Run(c *command) error {
-	fresh := map[string]any{"supplier_id": cmd.Supplier, "pattern": cmd.Pattern, "kind": cmd.Kind, "next": cmd.Next, "yearly": cmd.Yearly}
+	fresh := map[string]any{"supplier_id": cmd.Supplier, "pattern": cmd.Pattern, "kind": cmd.Kind, "next": cmd.Next,
+		"yearly": cmd.Yearly}
 	if cmd.Country != "" {
 		fresh["country_code"] = cmd.Country
 	}

@@ -72,11 +72,15 @@ type commonFlags struct {
 
 func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
-		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
-		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
-		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, Drain: f.Drain, AdminURL: f.AdminURL,
-		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
-		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required", AuditHeads: f.AuditHeads,
+		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts,
+		PublicURL: f.PublicURL, MasterKey: f.MasterKey,
+		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy,
+		AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
+		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, Drain: f.Drain,
+		AdminURL: f.AdminURL,
+		VIES:     f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
+		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required",
+		AuditHeads: f.AuditHeads,
 	}
 	var err error
 	if cfg.AdminToken, err = secretFrom("admin-token", f.AdminToken, f.AdminTokenFile); err != nil {

@@ -177,7 +177,8 @@ func TestEveryFlagIsAVariableAndAKey(t *testing.T) {
 
 func TestTheCommandLineWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	r := newReader(t)
-	file := configFile(t, map[string]any{"listen": "file:1", "admin": "file:2", "public-url": "file:3", "webhook-allow": nil})
+	file := configFile(t, map[string]any{"listen": "file:1", "admin": "file:2", "public-url": "file:3",
+		"webhook-allow": nil})
 	t.Setenv("TRIBUTARY_CONFIG", file)
 	t.Setenv("TRIBUTARY_LISTEN", "variable:1")
 	t.Setenv("TRIBUTARY_ADMIN", "")
@@ -186,7 +187,8 @@ func TestTheCommandLineWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Serve.Listen != "variable:1" || got.Serve.Admin != "" || got.Serve.PublicURL != "line:3" || got.Serve.TrustProxy {
+	if got.Serve.Listen != "variable:1" || got.Serve.Admin != "" || got.Serve.PublicURL != "line:3" ||
+		got.Serve.TrustProxy {
 		t.Errorf("%+v", got.Serve)
 	}
 	t.Setenv("TRIBUTARY_LISTEN", "")
@@ -196,7 +198,8 @@ func TestTheCommandLineWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 		t.Errorf("%v %+v", err, got.Serve)
 	}
 	other := configFile(t, map[string]any{"listen": "other:1"})
-	if got, err = r.parsed([]string{"serve", "--config", other}); err != nil || got.Serve.Listen != "other:1" || got.Serve.Admin != "127.0.0.1:8081" {
+	if got, err = r.parsed([]string{"serve", "--config", other}); err != nil || got.Serve.Listen != "other:1" ||
+		got.Serve.Admin != "127.0.0.1:8081" {
 		t.Errorf("%v %+v", err, got.Serve)
 	}
 }
@@ -218,7 +221,8 @@ func TestOneSettingMeansOneThing(t *testing.T) {
 			continue
 		}
 		if other.flag.Help != f.flag.Help || other.flag.Target.Type() != f.flag.Target.Type() {
-			t.Errorf("%s and %s are both %s, but one says %q and the other %q", other, f, variableOf(setting), other.flag.Help, f.flag.Help)
+			t.Errorf("%s and %s are both %s, but one says %q and the other %q", other, f, variableOf(setting), other.flag.Help,
+				f.flag.Help)
 		}
 	}
 }
@@ -268,7 +272,8 @@ func TestWhatIsSetForOthersNeitherChangesNorStopsACommand(t *testing.T) {
 		}
 	}
 	t.Setenv("TRIBUTARY_VERSION", "1.2.3")
-	if code, out, errs := call(t, "master-key", "create", filepath.Join(t.TempDir(), "master.key")); code != 0 || !strings.Contains(out, "created ") {
+	if code, out, errs := call(t, "master-key", "create", filepath.Join(t.TempDir(), "master.key")); code != 0 ||
+		!strings.Contains(out, "created ") {
 		t.Errorf("with TRIBUTARY_VERSION set: %d %s%s", code, out, errs)
 	}
 }
@@ -279,7 +284,8 @@ func TestAConfigurationFileIsReadStrictly(t *testing.T) {
 		mode os.FileMode
 		says string
 	}{
-		"an underscore":             {`{"public_url":"https://x"}`, 0o600, `"public_url" is not a setting; did you mean "public-url"?`},
+		"an underscore": {`{"public_url":"https://x"}`, 0o600,
+			`"public_url" is not a setting; did you mean "public-url"?`},
 		"a misspelling":             {`{"lisen":"127.0.0.1:1"}`, 0o600, `did you mean "listen"?`},
 		"a flag that is no setting": {`{"version":true}`, 0o600, `"version" is not a setting`},
 		"a file in a file":          {`{"config":"x"}`, 0o600, `"config" is not a setting`},
@@ -307,10 +313,12 @@ func TestAConfigurationFileIsReadStrictly(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := call(t, "serve", "--database", "sqlite:x", "--config", path); code != exitUsage || !strings.Contains(errs, `"nothing" is not api or worker`) {
+	if code, _, errs := call(t, "serve", "--database", "sqlite:x", "--config", path); code != exitUsage ||
+		!strings.Contains(errs, `"nothing" is not api or worker`) {
 		t.Errorf("a file that others can read: %d %s", code, errs)
 	}
-	if code, _, errs := call(t, "serve", "--config", path+".missing"); code != exitUsage || !strings.Contains(errs, "no such file") {
+	if code, _, errs := call(t, "serve", "--config", path+".missing"); code != exitUsage ||
+		!strings.Contains(errs, "no such file") {
 		t.Errorf("a file that is not there: %d %s", code, errs)
 	}
 }
@@ -321,7 +329,8 @@ func TestTheNearestNameIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := knownSettings(parser.Model)
-	for given, want := range map[string]string{"listn": "listen", "admin_token": "admin-token", "oidc-client": "oidc-client-id", "publicurl": "public-url"} {
+	for given, want := range map[string]string{"listn": "listen", "admin_token": "admin-token",
+		"oidc-client": "oidc-client-id", "publicurl": "public-url"} {
 		if got := nearest(given, known); got != want {
 			t.Errorf("%s: %s, want %s", given, got, want)
 		}

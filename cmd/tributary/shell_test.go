@@ -9,7 +9,8 @@ import (
 )
 
 func TestHelpExplainsCommands(t *testing.T) {
-	for words, wanted := range map[string]string{"help": "Run everything locally", "help serve": "--authority", "help client create": "--country", "help completion": "bash, zsh or fish",
+	for words, wanted := range map[string]string{"help": "Run everything locally", "help serve": "--authority",
+		"help client create": "--country", "help completion": "bash, zsh or fish",
 		"help recovery": "held after a restore", "help restored": "held after a restore"} {
 		if code, out, errs := call(t, strings.Fields(words)...); code != 0 || !strings.Contains(out, wanted) {
 			t.Errorf("%s: exit code %d, no %q in\n%s%s", words, code, wanted, out, errs)
@@ -27,19 +28,24 @@ func TestShellsCompleteCommandsAndFlags(t *testing.T) {
 	if err := os.WriteFile(at, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for typed, wanted := range map[string]string{"cli": "client", "client cre": "create", "client --config x create --live-n": "", "serve --auth": "--authority-retry-base --authority-slots --authority", "docs --o": "--out", "nonsense --lo": "--log-format --log-level"} {
+	for typed, wanted := range map[string]string{"cli": "client", "client cre": "create",
+		"client --config x create --live-n": "", "serve --auth": "--authority-retry-base --authority-slots --authority",
+		"docs --o": "--out", "nonsense --lo": "--log-format --log-level"} {
 		words := append([]string{"tributary"}, strings.Fields(typed)...)
-		run := exec.Command("bash", "-c", `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tributary; echo "${COMPREPLY[*]}"`, "bash", at)
+		run := exec.Command("bash", "-c",
+			`source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tributary; echo "${COMPREPLY[*]}"`, "bash", at)
 		run.Args = append(run.Args, words...)
 		out, err := run.CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != wanted {
 			t.Errorf("%q completes to %q, want %q: %v", typed, got, wanted, err)
 		}
 	}
-	if _, zsh, _ := call(t, "completion", "zsh"); !strings.HasPrefix(zsh, "#compdef tributary") || !strings.Contains(zsh, "bashcompinit") {
+	if _, zsh, _ := call(t, "completion", "zsh"); !strings.HasPrefix(zsh, "#compdef tributary") ||
+		!strings.Contains(zsh, "bashcompinit") {
 		t.Error("zsh gets no script")
 	}
-	if _, fish, _ := call(t, "completion", "fish"); !strings.Contains(fish, `complete -c tributary -f -n '__tributary_at \'client\'' -a create`) {
+	if _, fish, _ := call(t, "completion", "fish"); !strings.Contains(fish,
+		`complete -c tributary -f -n '__tributary_at \'client\'' -a create`) {
 		t.Error("fish gets no script")
 	}
 	if code, _, errs := call(t, "completion", "ksh"); code != exitUsage || !strings.Contains(errs, "bash") {
@@ -54,7 +60,8 @@ func TestTheManualHasEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		if len(p.node.Children) == 0 && !strings.Contains(page, "\n.SS tributary "+strings.ReplaceAll(p.path, "-", `\-`)+"\n") {
+		if len(p.node.Children) == 0 && !strings.Contains(page,
+			"\n.SS tributary "+strings.ReplaceAll(p.path, "-", `\-`)+"\n") {
 			t.Errorf("the manual lacks %s", p.path)
 		}
 	}

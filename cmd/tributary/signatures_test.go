@@ -58,7 +58,8 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 			Header string `json:"webhook_signature_header"`
 		}
 	}
-	command(&configured, "client", "configure", "crash", "--webhook-url", hook.URL, "--webhook-signature-header", "Acme-Signature")
+	command(&configured, "client", "configure", "crash", "--webhook-url", hook.URL, "--webhook-signature-header",
+		"Acme-Signature")
 	if configured.Configuration.Header != "Acme-Signature" {
 		t.Errorf("%+v", configured)
 	}
@@ -88,7 +89,8 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 	}
 	const name, partner = "Acme-Signature", "Acme-Signature-Next"
 	until("the client's own header", func(a arrival) bool {
-		return a.signedBy(t, name, testKey) && a.head.Get(partner) == "" && a.head.Get("X-Service-Hmac-SHA256") == "" && a.head.Get("webhook-id") == ""
+		return a.signedBy(t, name, testKey) && a.head.Get(partner) == "" && a.head.Get("X-Service-Hmac-SHA256") == "" &&
+			a.head.Get("webhook-id") == ""
 	})
 
 	var made struct {
@@ -100,21 +102,29 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until("Standard Webhooks", func(a arrival) bool { return verifier.Verify(a.body, a.head) == nil && a.signedBy(t, name, testKey) })
+	until("Standard Webhooks", func(a arrival) bool {
+		return verifier.Verify(a.body, a.head) == nil && a.signedBy(t, name, testKey)
+	})
 
 	var next struct {
 		Kid string
 		Key string `json:"api_key"`
 	}
 	command(&next, "key", "rotate", "crash")
-	until("both keys before promote", func(a arrival) bool { return a.signedBy(t, name, testKey) && a.signedBy(t, partner, next.Key) })
+	until("both keys before promote", func(a arrival) bool {
+		return a.signedBy(t, name, testKey) && a.signedBy(t, partner, next.Key)
+	})
 	var moved struct{ State string }
 	command(&moved, "key", "promote", next.Kid)
-	until("both keys after promote", func(a arrival) bool { return a.signedBy(t, name, next.Key) && a.signedBy(t, partner, testKey) })
+	until("both keys after promote", func(a arrival) bool {
+		return a.signedBy(t, name, next.Key) && a.signedBy(t, partner, testKey)
+	})
 
 	var ended struct {
 		RevokedAt string `json:"revoked_at"`
 	}
 	command(&ended, "webhook-secret", "revoke", "crash", made.ID)
-	until("no more Standard Webhooks", func(a arrival) bool { return a.head.Get("webhook-signature") == "" && a.signedBy(t, partner, testKey) })
+	until("no more Standard Webhooks", func(a arrival) bool {
+		return a.head.Get("webhook-signature") == "" && a.signedBy(t, partner, testKey)
+	})
 }

@@ -54,7 +54,8 @@ func newIdentityProvider(t *testing.T, redirect string) *identityProvider {
 
 func (p *identityProvider) start() {
 	p.t.Helper()
-	cmd := exec.Command("node", "testdata/oidc-provider/provider.mjs", p.folder, p.port, oidcClient, oidcSecret, p.redirect)
+	cmd := exec.Command("node", "testdata/oidc-provider/provider.mjs", p.folder, p.port, oidcClient, oidcSecret,
+		p.redirect)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -98,7 +99,8 @@ func openPage(t *testing.T, proxy string) *page {
 	t.Helper()
 	program := needs.Tool(t, "chromium", "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.DisableGPU,
-		chromedp.Flag("host-resolver-rules", "MAP "+consoleHost+":443 "+proxy), chromedp.Flag("ignore-certificate-errors", true))
+		chromedp.Flag("host-resolver-rules", "MAP "+consoleHost+":443 "+proxy),
+		chromedp.Flag("ignore-certificate-errors", true))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to start as root with one
 	}
@@ -111,7 +113,8 @@ func openPage(t *testing.T, proxy string) *page {
 		cancel()
 		stop()
 	})
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the browser lives as long as the context that starts it
+	// the browser lives as long as the context that starts it
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatal(err)
 	}
 	return &page{t, ctx}
@@ -139,7 +142,8 @@ func (p *page) text() string {
 // sees waits until the page has a text; a page that is being left has none.
 func (p *page) sees(text string) {
 	p.t.Helper()
-	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text),
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
 	for late := time.Now().Add(pagePatience); time.Now().Before(late); {
 		if there, err := chromedp.Run(p.ctx, look); err == nil && there {
 			return
@@ -151,7 +155,8 @@ func (p *page) sees(text string) {
 // throughProvider begins at our page and signs in at the provider's own forms.
 func (p *page) throughProvider(name string) {
 	p.t.Helper()
-	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.Click("a.button"), chromedp.WaitVisible("input[name=login]"),
+	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.Click("a.button"),
+		chromedp.WaitVisible("input[name=login]"),
 		chromedp.SendKeys("input[name=login]", name), chromedp.SendKeys("input[name=password]", "any\r"))
 	p.sees("Authorize") // the provider asks whether we may know
 	p.do(chromedp.Click("button[type=submit]"))
@@ -168,8 +173,10 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	if err := os.WriteFile(secretFile, []byte(oidcSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	demo := start(t, "demo", "--data", dir, "--listen", freeAddress(t), "--admin", admin, "--simulators", freeAddress(t), "--callbacks", "127.0.0.1:0", "--log-level", "warn",
-		"--admin-url", "https://"+consoleHost, "--oidc-issuer", provider.issuer, "--oidc-client-id", oidcClient, "--oidc-client-secret-file", secretFile)
+	demo := start(t, "demo", "--data", dir, "--listen", freeAddress(t), "--admin", admin, "--simulators", freeAddress(t),
+		"--callbacks", "127.0.0.1:0", "--log-level", "warn",
+		"--admin-url", "https://"+consoleHost, "--oidc-issuer", provider.issuer, "--oidc-client-id", oidcClient,
+		"--oidc-client-secret-file", secretFile)
 	demo.waitReady() // although the provider is away
 	if !regexp.MustCompile(`console +https://` + consoleHost + `/console/ `).MatchString(demo.output()) {
 		t.Errorf("the demo does not print the console's address:\n%s", demo.output())
@@ -177,7 +184,8 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	proxy := behindHTTPS(t, admin)
 	p := openPage(t, proxy)
 
-	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.WaitVisible("#password"), chromedp.Click("a.button"))
+	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.WaitVisible("#password"),
+		chromedp.Click("a.button"))
 	p.sees("The identity provider is unreachable")
 	provider.start()
 	for late := time.Now().Add(pagePatience); !strings.Contains(p.text(), provider.issuer+"/interaction"); {
@@ -196,7 +204,8 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 		}
 	}
 	operator("create", "ana@example.test", "--oidc", "--role", "operator")
-	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.Click("a.button")) // the provider remembers her
+	// the provider remembers her
+	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.Click("a.button"))
 	p.sees("Operations by stage")
 	p.do(chromedp.Navigate("https://" + consoleHost + "/console/account"))
 	p.sees("ana@example.test")
@@ -213,7 +222,8 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 // bound checks the cookies: they never leave HTTPS and this host.
 func (p *page) bound() {
 	p.t.Helper()
-	got, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{"https://" + consoleHost + "/console/"}})
+	got, err := chromedp.Call(p.ctx, network.GetCookies,
+		network.GetCookiesParams{URLs: []string{"https://" + consoleHost + "/console/"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -231,7 +241,9 @@ func (p *page) bound() {
 // others, and no metrics for who comes through it without a token.
 func secured(t *testing.T, proxy string) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} // the test's own certificate
+	// the test's own certificate
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true}}
 	for path, want := range map[string]int{"/console/sign-in": http.StatusOK, "/metrics": http.StatusUnauthorized} {
 		for host, status := range map[string]int{consoleHost: want, "rebound.example": http.StatusMisdirectedRequest} {
 			req, err := http.NewRequest(http.MethodGet, "https://"+proxy+path, nil)

@@ -36,7 +36,8 @@ func (s *submitCommand) Run(c *command) error {
 		return err
 	}
 	return client.Submission{
-		Paths: s.Paths, URL: s.URL, APIKey: key.RevealText(), Operation: s.Operation, Wait: s.Wait, WaitFor: s.WaitFor, Concurrency: s.Concurrency,
-		RetryFor: s.RetryFor, RetryFailed: s.RetryFailed, State: s.State, Report: s.Report, JSON: s.JSON,
+		Paths: s.Paths, URL: s.URL, APIKey: key.RevealText(), Operation: s.Operation, Wait: s.Wait, WaitFor: s.WaitFor,
+		Concurrency: s.Concurrency,
+		RetryFor:    s.RetryFor, RetryFailed: s.RetryFailed, State: s.State, Report: s.Report, JSON: s.JSON,
 	}.Run(c.ctx, c.both())
 }

@@ -22,8 +22,10 @@ import (
 
 // sale is a transaction as a client writes it.
 func sale(supplier, id, number string) string {
-	return `{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-03-31T10:00:00Z","transaction_number":"` + number + `","transaction_id":"` + id +
-		`","supplier":{"id":"` + supplier + `"},"items":[{"number":1,"name":"Tea","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`
+	return `{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-03-31T10:00:00Z","transaction_number":"` +
+		number + `","transaction_id":"` + id +
+		`","supplier":{"id":"` + supplier +
+		`"},"items":[{"number":1,"name":"Tea","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`
 }
 
 // flagOf is the value of a flag in a command line.
@@ -67,8 +69,10 @@ func TestSubmitReadsEveryFormAndReportsEveryResult(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "deep"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "a.json"), "["+sale(supplier, "a-1", "A-1")+",\n"+sale(supplier, "a-2", "A-2-REJECT")+"]")
-	write(t, filepath.Join(folder, "deep", "b.jsonl"), sale(supplier, "b-1", "B-1")+"\n\n"+sale(supplier, "b-2", "B-2")+"\n"+sale(supplier, "b-1", "B-1")+"\n")
+	write(t, filepath.Join(folder, "a.json"),
+		"["+sale(supplier, "a-1", "A-1")+",\n"+sale(supplier, "a-2", "A-2-REJECT")+"]")
+	write(t, filepath.Join(folder, "deep", "b.jsonl"),
+		sale(supplier, "b-1", "B-1")+"\n\n"+sale(supplier, "b-2", "B-2")+"\n"+sale(supplier, "b-1", "B-1")+"\n")
 	template := strings.ReplaceAll(string(client.CSVTemplate()), "SUPPLIER_ID", supplier)
 	write(t, filepath.Join(folder, "c.csv"), "\xef\xbb\xbf"+template)
 	write(t, filepath.Join(folder, "readme.txt"), "not a transaction")
@@ -92,11 +96,13 @@ func TestSubmitReadsEveryFormAndReportsEveryResult(t *testing.T) {
 	for _, r := range rows[1:] {
 		got[r[1]] = r[3]
 	}
-	want := map[string]string{"a-1": "SUCCESS", "a-2": "FAILURE", "b-1": "SUCCESS", "b-2": "SUCCESS", "order-1001": "SUCCESS", "'=bad": "REFUSED"}
+	want := map[string]string{"a-1": "SUCCESS", "a-2": "FAILURE", "b-1": "SUCCESS", "b-2": "SUCCESS",
+		"order-1001": "SUCCESS", "'=bad": "REFUSED"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("report %v, want %v\n%s", got, want, text)
 	}
-	for _, says := range []string{"authority_rejected", "field_required", "227.10 EUR", "6 transactions: 4 SUCCESS, 1 FAILURE, 1 REFUSED"} {
+	for _, says := range []string{"authority_rejected", "field_required", "227.10 EUR",
+		"6 transactions: 4 SUCCESS, 1 FAILURE, 1 REFUSED"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q is missing in\n%s", says, out)
 		}
@@ -133,11 +139,14 @@ func submitCorrections(t *testing.T, url, original string) {
 	dir := t.TempDir()
 	credit := write(t, filepath.Join(dir, "credit.csv"),
 		"transaction_id;country_code;transaction_date;transaction_number;reference_transaction_id;note\ncred-1;XX;2026-04-01T10:00:00Z;C-1;"+original+";sent back\n")
-	if code, out, errs := call(t, "submit", credit, "--operation", "credit", "--url", url, "--api-key", testKey, "--wait"); code != 0 {
+	if code, out, errs := call(t, "submit", credit, "--operation", "credit", "--url", url, "--api-key", testKey,
+		"--wait"); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
-	payment := write(t, filepath.Join(dir, "payment.json"), `[{"country_code":"XX","transaction_id":"pay-1","transaction_date":"2026-04-02T10:00:00Z","reference_transaction_id":"`+original+`","payments":[{"type":"CASH","amount":1}]}]`)
-	if code, out, errs := call(t, "submit", payment, "--operation", "payment", "--url", url, "--api-key", testKey); code == 0 || !strings.Contains(out+errs, "has no operation PAYMENT") {
+	payment := write(t, filepath.Join(dir, "payment.json"),
+		`[{"country_code":"XX","transaction_id":"pay-1","transaction_date":"2026-04-02T10:00:00Z","reference_transaction_id":"`+original+`","payments":[{"type":"CASH","amount":1}]}]`)
+	if code, out, errs := call(t, "submit", payment, "--operation", "payment", "--url", url, "--api-key",
+		testKey); code == 0 || !strings.Contains(out+errs, "has no operation PAYMENT") {
 		t.Errorf("a payment where there is no document for it: exit code %d\n%s%s", code, out, errs)
 	}
 	code, _, errs := call(t, "submit", credit, "--url", url, "--api-key", testKey)

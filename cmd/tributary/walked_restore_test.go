@@ -69,8 +69,10 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 	}
 
 	served := as(fresh, "walk_serve", "books")
-	steps := walkedLines(t, "Restoring on PostgreSQL", "postgres://ADMINISTRATOR@HOST/postgres", "'"+fresh.URL()+"'", "postgres://tributary@HOST/tributary", "'"+as(fresh, "keeper", "books")+"'",
-		"postgres://tributary_serve@HOST/tributary", served, "tributary_serve", "walk_serve", "ROLE tributary LOGIN", "ROLE keeper LOGIN", "DATABASE tributary OWNER tributary", "DATABASE books OWNER keeper",
+	steps := walkedLines(t, "Restoring on PostgreSQL", "postgres://ADMINISTRATOR@HOST/postgres", "'"+fresh.URL()+"'",
+		"postgres://tributary@HOST/tributary", "'"+as(fresh, "keeper", "books")+"'",
+		"postgres://tributary_serve@HOST/tributary", served, "tributary_serve", "walk_serve", "ROLE tributary LOGIN",
+		"ROLE keeper LOGIN", "DATABASE tributary OWNER tributary", "DATABASE books OWNER keeper",
 		"DUMP", dump, "--serve-password-file FILE", "", "file:///mnt/worm/tributary", "file://"+heads)
 	if len(steps) != 8 {
 		t.Fatalf("the page prints %q", steps)
@@ -79,7 +81,8 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 		place.shell(t, step)
 	}
 	files := ageDocuments(t, as(fresh, "keeper", "books"), filepath.Join(dir, "documents"))
-	flags := strings.Fields(strings.TrimPrefix(steps[4], "tributary serve")) // by a demo: a service with simulators and a client
+	// by a demo: a service with simulators and a client
+	flags := strings.Fields(strings.TrimPrefix(steps[4], "tributary serve"))
 	node = spawn(t, demoArgs(t, dir, append(more, flags...)...)...)
 	base := node.waitReady()
 	swept(t, as(fresh, "keeper", "books"))
@@ -92,14 +95,16 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 	if out := place.shell(t, "tributary recovery documents"); !strings.Contains(out, "contested") {
 		t.Errorf("whose are the documents: %s", out)
 	}
-	if out, err := place.command("tributary audit verify --audit-heads file://" + heads).CombinedOutput(); err == nil || !strings.Contains(string(out), "operators is broken") {
+	if out, err := place.command("tributary audit verify --audit-heads file://" + heads).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "operators is broken") {
 		t.Errorf("the heads fit a restored database: %s", out)
 	}
 	place.shell(t, steps[5])
 	place.shell(t, steps[6])
 	place.shell(t, "tributary audit verify --audit-heads file://"+heads)
 	swept(t, as(fresh, "keeper", "books"))
-	if out := place.shell(t, "tributary recovery documents"); !strings.Contains(out, "ours") || !strings.Contains(out, "nothing is removed") {
+	if out := place.shell(t, "tributary recovery documents"); !strings.Contains(out, "ours") ||
+		!strings.Contains(out, "nothing is removed") {
 		t.Errorf("whose are the documents, once claimed: %s", out)
 	}
 	serving(t, base, "walk-2") // submitted again: adopted, not registered twice
@@ -121,7 +126,8 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 		}
 	}
 	if bucket == "" && (left == 0 || left == len(files)) {
-		t.Errorf("released, and %d of %d documents are left: the first sale's stay, the lost second one's go", left, len(files))
+		t.Errorf("released, and %d of %d documents are left: the first sale's stay, the lost second one's go", left,
+			len(files))
 	}
 }
 
@@ -148,7 +154,8 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// ageDocuments has what a folder holds look five hours old, to a database that knows some of it, so that it may be swept.
+// ageDocuments has what a folder holds look five hours old, to a database that knows some of it, so that it may be
+// swept.
 func ageDocuments(t *testing.T, database, folder string) (files []string) {
 	t.Helper()
 	const layout, age = "2006-01-02T15", 5 * time.Hour
@@ -175,7 +182,8 @@ func ageDocuments(t *testing.T, database, folder string) (files []string) {
 	for now, then := range shelves {
 		alter(t, database, fmt.Sprintf("UPDATE attachments SET shelf = '%s' WHERE shelf = '%s'", then, now))
 	}
-	alter(t, database, fmt.Sprintf("UPDATE document_store SET open_from = '%[1]s', swept_to = '%[1]s'", time.Now().UTC().Add(-age-time.Hour).Format(layout)))
+	alter(t, database, fmt.Sprintf("UPDATE document_store SET open_from = '%[1]s', swept_to = '%[1]s'",
+		time.Now().UTC().Add(-age-time.Hour).Format(layout)))
 	return files
 }
 

@@ -85,7 +85,8 @@ func serving(t *testing.T, base, id string) {
 	var company struct{ ID string }
 	get(t, base+"/onboarding/v2/companies/demo-XX?external-id=true", &company)
 	file := write(t, filepath.Join(t.TempDir(), "sale.json"), sale(company.ID, id, id))
-	if out := succeeds(t, "submit", file, "--url", base, "--api-key", testKey, "--wait"); !strings.Contains(out, "SUCCESS") {
+	if out := succeeds(t, "submit", file, "--url", base, "--api-key", testKey, "--wait"); !strings.Contains(out,
+		"SUCCESS") {
 		t.Fatalf("%s: %s", id, out)
 	}
 	var list struct {
@@ -124,8 +125,10 @@ func TestTheDatabasesPasswordIsRotatedAsPrinted(t *testing.T) {
 	serving(t, before, "turned-1")
 
 	password := write(t, filepath.Join(t.TempDir(), "password"), "second word\n")
-	lines := walkedLines(t, "Rotating the database's password", "tributary_serve", named, "postgres://tributary@HOST/tributary", owner,
-		"postgres://tributary_serve2@HOST/tributary", strings.Replace(owner, "://plain_owner@", "://"+named+"2:second%20word@", 1), "FILE", password)
+	lines := walkedLines(t, "Rotating the database's password", "tributary_serve", named,
+		"postgres://tributary@HOST/tributary", owner,
+		"postgres://tributary_serve2@HOST/tributary",
+		strings.Replace(owner, "://plain_owner@", "://"+named+"2:second%20word@", 1), "FILE", password)
 	var steps [][]string
 	for _, line := range lines {
 		steps = append(steps, strings.Fields(line))
@@ -135,7 +138,8 @@ func TestTheDatabasesPasswordIsRotatedAsPrinted(t *testing.T) {
 	}
 	succeeds(t, steps[0][1:]...)
 	serving(t, before, "turned-2") // the first role goes on
-	if code, _, errs := call(t, steps[2][1:]...); code == 0 || !strings.Contains(errs, "sessions are connected as "+named) {
+	if code, _, errs := call(t, steps[2][1:]...); code == 0 ||
+		!strings.Contains(errs, "sessions are connected as "+named) {
 		t.Errorf("a role in use is dropped: %d %s", code, errs)
 	}
 	serving(t, before, "turned-3")
@@ -146,11 +150,13 @@ func TestTheDatabasesPasswordIsRotatedAsPrinted(t *testing.T) {
 	serving(t, after, "turned-4")
 	succeeds(t, steps[2][1:]...)
 	serving(t, after, "turned-5")
-	left := query(t, owner, "SELECT coalesce(string_agg(rolname, ' ' ORDER BY rolname), '') FROM pg_roles WHERE rolname LIKE '"+named+"%'")
+	left := query(t, owner,
+		"SELECT coalesce(string_agg(rolname, ' ' ORDER BY rolname), '') FROM pg_roles WHERE rolname LIKE '"+named+"%'")
 	if left != named+"2 "+named+"2_read" {
 		t.Errorf("roles %q are left", left)
 	}
-	if code, _, errs := call(t, "migrate", "--database", owner, "--drop-role", named+"2"); code == 0 || !strings.Contains(errs, "only serving role") {
+	if code, _, errs := call(t, "migrate", "--database", owner, "--drop-role", named+"2"); code == 0 ||
+		!strings.Contains(errs, "only serving role") {
 		t.Errorf("the only serving role is dropped: %d %s", code, errs)
 	}
 	succeeds(t, "migrate", "--database", owner) // with the roles that are left

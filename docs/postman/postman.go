@@ -143,7 +143,8 @@ func Generate(openAPI []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading the description: %w", err)
 	}
 	c := Collection{
-		Info: Info{ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("tributary")).String(), Name: d.Info.Title, Description: d.Info.Description, Schema: Schema},
+		Info: Info{ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("tributary")).String(), Name: d.Info.Title,
+			Description: d.Info.Description, Schema: Schema},
 		Auth: &Auth{Type: "bearer", Bearer: []Variable{{Key: "token", Value: "{{api_key}}", Type: "string"}}},
 		Variable: []Variable{
 			{Key: "base_url", Value: "http://127.0.0.1:8080", Type: "string"},
@@ -152,7 +153,8 @@ func Generate(openAPI []byte) ([]byte, error) {
 		},
 		Event: []Event{script("prerequest", before), script("test", after)},
 	}
-	for _, name := range []string{"run", "transaction_id", "operation_id", "company_id", "job_id", "resource_id", "format", "webhook_id", "batch_id", "validation_id"} {
+	for _, name := range []string{"run", "transaction_id", "operation_id", "company_id", "job_id", "resource_id",
+		"format", "webhook_id", "batch_id", "validation_id"} {
 		c.Variable = append(c.Variable, Variable{Key: name, Type: "string"})
 	}
 	for _, tag := range d.Tags {
@@ -189,7 +191,8 @@ func Generate(openAPI []byte) ([]byte, error) {
 }
 
 func request(method, path string, op operation) (Item, error) {
-	r := Request{Method: strings.ToUpper(method), Header: []Variable{}, Description: op.Description, URL: URL{Host: []string{"{{base_url}}"}}}
+	r := Request{Method: strings.ToUpper(method), Header: []Variable{}, Description: op.Description,
+		URL: URL{Host: []string{"{{base_url}}"}}}
 	for _, part := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
 		if strings.HasPrefix(part, "{") {
 			part = ":" + strings.Trim(part, "{}")

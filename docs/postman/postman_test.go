@@ -32,7 +32,8 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // service starts the program and returns its address.
 func service(t *testing.T) string {
 	t.Helper()
-	srv, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: t.TempDir(), APIKey: secret.FromText(key)})
+	srv, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0",
+		Simulators: "127.0.0.1:0", Data: t.TempDir(), APIKey: secret.FromText(key)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,8 @@ func TestTheCollectionIsTheDescription(t *testing.T) {
 	for _, folder := range collection.Item {
 		for _, item := range folder.Item {
 			status := send(t, base, item)
-			if _, ok := described.Paths[asPath(item.Request.URL)][strings.ToLower(item.Request.Method)].Responses[fmt.Sprint(status)]; !ok {
+			if _, ok := described.Paths[asPath(item.Request.URL)][strings.ToLower(item.Request.Method)].Responses[fmt.Sprint(
+				status)]; !ok {
 				t.Errorf("%s %s is answered %d, which is not described", item.Request.Method, item.Request.URL.Raw, status)
 			}
 		}
@@ -186,7 +188,8 @@ func TestTheCollectionIsInForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := read(t, text)
-	if c.Info.Schema != postman.Schema || c.Info.Name == "" || !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(c.Info.ID) {
+	if c.Info.Schema != postman.Schema || c.Info.Name == "" ||
+		!regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(c.Info.ID) {
 		t.Errorf("info %+v", c.Info)
 	}
 	variables := map[string]bool{}
@@ -228,7 +231,8 @@ func TestTheCollectionIsInForm(t *testing.T) {
 			for left := range declared {
 				t.Errorf("%s: %s is declared and not in the path", item.Name, left)
 			}
-			if b := item.Request.Body; b != nil && (b.Mode != "raw" || !json.Valid([]byte(b.Raw)) || b.Options.Raw.Language != "json") {
+			if b := item.Request.Body; b != nil &&
+				(b.Mode != "raw" || !json.Valid([]byte(b.Raw)) || b.Options.Raw.Language != "json") {
 				t.Errorf("%s: body %+v", item.Name, b)
 			}
 		}

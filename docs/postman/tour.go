@@ -53,7 +53,8 @@ func chained(body string) string {
 	return strings.NewReplacer(
 		"SUPPLIER_ID", "{{supplier_id}}", "3f2a1b4c5d6e7f8091a2b3c4d5e6f708", "{{supplier_id}}",
 		"order-1001", "{{transaction_id}}", "order-1002", "{{transaction_id}}", "order-1003", "{{transaction_id}}",
-		"INV-1001", "INV-{{run}}", "CR-1002", "CR-{{run}}", "ADJ-1001", "ADJ-{{run}}", "CA-1003", "CA-{{run}}", "old-77", "old-{{run}}", "OLD-77", "OLD-{{run}}", "seller-42", "seller-{{run}}", "F{YYYY}-", "P{{run}}-{YYYY}-",
+		"INV-1001", "INV-{{run}}", "CR-1002", "CR-{{run}}", "ADJ-1001", "ADJ-{{run}}", "CA-1003", "CA-{{run}}", "old-77",
+		"old-{{run}}", "OLD-77", "OLD-{{run}}", "seller-42", "seller-{{run}}", "F{YYYY}-", "P{{run}}-{YYYY}-",
 	).Replace(body)
 }
 

@@ -76,15 +76,18 @@ type CountryAppearance struct {
 }
 
 func (c *Config) appearance() Appearance {
-	return Appearance{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font, Template: c.Template, Footer: c.Footer}
+	return Appearance{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font,
+		Template: c.Template, Footer: c.Footer}
 }
 
 // AppearanceIn is how the client's documents appearance in a country, by upper-case code.
 func (c *Config) AppearanceIn(code string) Appearance {
 	appearance, own := c.appearance(), c.Looks[code]
 	return Appearance{
-		Logo: appearance.Logo, LogoPlacement: cmp.Or(own.LogoPlacement, appearance.LogoPlacement), Font: cmp.Or(own.Font, appearance.Font),
-		Colours:  Colours{Accent: cmp.Or(own.Colours.Accent, appearance.Colours.Accent), Ink: cmp.Or(own.Colours.Ink, appearance.Colours.Ink)},
+		Logo: appearance.Logo, LogoPlacement: cmp.Or(own.LogoPlacement, appearance.LogoPlacement),
+		Font: cmp.Or(own.Font, appearance.Font),
+		Colours: Colours{Accent: cmp.Or(own.Colours.Accent, appearance.Colours.Accent),
+			Ink: cmp.Or(own.Colours.Ink, appearance.Colours.Ink)},
 		Template: cmp.Or(own.Template, appearance.Template), Footer: cmp.Or(own.Footer, appearance.Footer),
 	}
 }
@@ -100,11 +103,13 @@ func (c *Config) settleLooks(found finder) {
 		if !transaction.CountryKnown(code) {
 			found(field, fault.FieldNotValid, "is not a country code")
 		}
-		appearance := Appearance{LogoPlacement: own.LogoPlacement, Colours: own.Colours, Font: own.Font, Template: own.Template, Footer: own.Footer}
+		appearance := Appearance{LogoPlacement: own.LogoPlacement, Colours: own.Colours, Font: own.Font,
+			Template: own.Template, Footer: own.Footer}
 		appearance.settle(func(at string, code fault.Code, format string, args ...any) {
 			found(field+"."+at, code, format, args...)
 		})
-		settled[code] = CountryAppearance{LogoPlacement: appearance.LogoPlacement, Colours: appearance.Colours, Font: appearance.Font, Template: appearance.Template, Footer: appearance.Footer}
+		settled[code] = CountryAppearance{LogoPlacement: appearance.LogoPlacement, Colours: appearance.Colours,
+			Font: appearance.Font, Template: appearance.Template, Footer: appearance.Footer}
 	}
 	maps.DeleteFunc(settled, func(_ string, l CountryAppearance) bool { return l == CountryAppearance{} })
 	if len(settled) == 0 {

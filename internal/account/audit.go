@@ -40,7 +40,8 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
 	var at int64
 	var before, after, prev, own []byte
-	err := scan(&e.ClientID, &e.Seq, &at, &e.Actor.Name, &e.Actor.Kid, &e.Actor.IP, &e.Action, &e.Subject, &before, &after, &prev, &own, &e.MAC)
+	err := scan(&e.ClientID, &e.Seq, &at, &e.Actor.Name, &e.Actor.Kid, &e.Actor.IP, &e.Action, &e.Subject, &before,
+		&after, &prev, &own, &e.MAC)
 	e.At, e.Before, e.After = db.FromMicros(at), audit.DigestOf(before), audit.DigestOf(after)
 	e.Prev, e.Own = audit.DigestOf(prev), audit.DigestOf(own)
 	return e, err

@@ -19,7 +19,10 @@ import (
 func eventful(t *testing.T, n *node, id string) {
 	t.Helper()
 	n.create(t, id)
-	if _, err := n.Configure(t.Context(), operator(), id, func(c *account.Config) error { c.Font = account.Serif; return nil }); err != nil {
+	if _, err := n.Configure(t.Context(), operator(), id, func(c *account.Config) error {
+		c.Font = account.Serif
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := n.RotateKey(t.Context(), operator(), id); err != nil {
@@ -45,7 +48,8 @@ func TestEveryChangeIsInTheAuditLog(t *testing.T) {
 			}
 		}
 		k1, k2 := c.Keys[0].Kid, c.Keys[1].Kid
-		want := "client.created/config data_key.created/data key api_keys key.created/key " + k1 + " client.configured/config key.created/key " + k2 +
+		want := "client.created/config data_key.created/data key api_keys key.created/key " + k1 +
+			" client.configured/config key.created/key " + k2 +
 			" key.retired/key " + k1 + " key.promoted/key " + k2
 		if strings.Join(got, " ") != want {
 			t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
@@ -55,7 +59,8 @@ func TestEveryChangeIsInTheAuditLog(t *testing.T) {
 			t.Errorf("got %+v", v)
 		}
 		text, err := json.Marshal(all[6])
-		if err != nil || !strings.Contains(string(text), `"hash":"`+v.Head+`"`) || !strings.Contains(string(text), `"ip":"192.0.2.7"`) {
+		if err != nil || !strings.Contains(string(text), `"hash":"`+v.Head+`"`) ||
+			!strings.Contains(string(text), `"ip":"192.0.2.7"`) {
 			t.Errorf("%s %v", text, err)
 		}
 	})
@@ -66,13 +71,15 @@ func TestTheAuditLogRefusesToBeChanged(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		eventful(t, n, "acme")
-		tries := []string{"UPDATE account_audit SET actor = 'nobody' WHERE seq = 2", "DELETE FROM account_audit WHERE seq = 2", "DELETE FROM account_audit"}
+		tries := []string{"UPDATE account_audit SET actor = 'nobody' WHERE seq = 2",
+			"DELETE FROM account_audit WHERE seq = 2", "DELETE FROM account_audit"}
 		again := `INTO account_audit (client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash)
 			SELECT client_id, seq, at, 'nobody', actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash FROM account_audit WHERE seq = 2`
 		if d.Engine() == "sqlite" {
 			tries = append(tries, "INSERT OR REPLACE "+again, "REPLACE "+again)
 		} else {
-			tries = append(tries, "TRUNCATE account_audit", "INSERT "+again+" ON CONFLICT (client_id, seq) DO UPDATE SET actor = excluded.actor")
+			tries = append(tries, "TRUNCATE account_audit",
+				"INSERT "+again+" ON CONFLICT (client_id, seq) DO UPDATE SET actor = excluded.actor")
 		}
 		for _, sql := range tries {
 			err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(sql) })
@@ -119,7 +126,8 @@ func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
 func TestTamperingIsFoundAtItsPlace(t *testing.T) {
 	t.Parallel()
 	copyOf := func(seq, columns string) string {
-		return "INSERT INTO account_audit SELECT client_id, " + seq + ", " + columns + " FROM account_audit WHERE client_id = 'acme' AND seq = 7"
+		return "INSERT INTO account_audit SELECT client_id, " + seq + ", " + columns +
+			" FROM account_audit WHERE client_id = 'acme' AND seq = 7"
 	}
 	const rest = "at, actor, actor_kid, actor_ip, action, subject, after_hash, after_hash, hash, hash, mac"
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -142,10 +150,11 @@ func TestTamperingIsFoundAtItsPlace(t *testing.T) {
 			"environment past the log":   {"UPDATE clients SET live = NOT live", 0},
 			"revived key":                {"UPDATE api_keys SET state = 'revoked' WHERE state = 'active'", 0},
 			"planted digest":             {"UPDATE api_keys SET digest = (SELECT hash FROM account_audit WHERE seq = 1)", 0},
-			"planted key":                {"INSERT INTO api_keys SELECT 'mallory', client_id, 'retiring', digest, sealed, created_at, NULL, NULL FROM api_keys WHERE state = 'active'", 0},
-			"removed key":                {"DELETE FROM api_keys WHERE state = 'retiring'", 0},
-			"removed data key":           {"DELETE FROM client_data_keys", 0},
-			"head set back":              {"UPDATE clients SET audit_seq = 6", 8},
+			"planted key": {
+				"INSERT INTO api_keys SELECT 'mallory', client_id, 'retiring', digest, sealed, created_at, NULL, NULL FROM api_keys WHERE state = 'active'", 0},
+			"removed key":      {"DELETE FROM api_keys WHERE state = 'retiring'", 0},
+			"removed data key": {"DELETE FROM client_data_keys", 0},
+			"head set back":    {"UPDATE clients SET audit_seq = 6", 8},
 		} {
 			empty(t, d)
 			n := open(t, d)
@@ -158,7 +167,8 @@ func TestTamperingIsFoundAtItsPlace(t *testing.T) {
 				t.Errorf("%s: %+v", name, v.Broken)
 			}
 			verdicts, err := n.VerifyAudits(t.Context())
-			if err != nil || len(verdicts) != 1 || verdicts[0].Broken == nil || !strings.Contains(n.log.String(), "alert="+string(alert.AuditBroken)) {
+			if err != nil || len(verdicts) != 1 || verdicts[0].Broken == nil ||
+				!strings.Contains(n.log.String(), "alert="+string(alert.AuditBroken)) {
 				t.Errorf("%s: no alert: %+v, %v", name, verdicts, err)
 			}
 		}
@@ -185,7 +195,8 @@ func disarm(t *testing.T, d *db.DB) {
 	t.Helper()
 	drops := []string{"ALTER TABLE account_audit DISABLE TRIGGER USER"}
 	if d.Engine() == "sqlite" {
-		drops = []string{"DROP TRIGGER account_audit_no_update", "DROP TRIGGER account_audit_no_delete", "DROP TRIGGER account_audit_no_replace"}
+		drops = []string{"DROP TRIGGER account_audit_no_update", "DROP TRIGGER account_audit_no_delete",
+			"DROP TRIGGER account_audit_no_replace"}
 	}
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
 		for _, sql := range drops {
@@ -229,9 +240,12 @@ func TestAConsistentForgeryFromAnInventedStateIsFound(t *testing.T) {
 				return err
 			}
 			invented := bytes.Repeat([]byte{7}, 32)
-			hash := entryHash("acme", int64(8), int64(99), "mallory", "", "", "key.promoted", subject, string(invented), string(after), string(prev))
-			if err := tx.Insert("account_audit", "client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash",
-				[]any{"acme", int64(8), int64(99), "mallory", "", "", "key.promoted", subject, invented, after, prev, hash}); err != nil {
+			hash := entryHash("acme", int64(8), int64(99), "mallory", "", "", "key.promoted", subject, string(invented),
+				string(after), string(prev))
+			if err := tx.Insert("account_audit",
+				"client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash",
+				[]any{"acme", int64(8), int64(99), "mallory", "", "", "key.promoted", subject, invented, after, prev,
+					hash}); err != nil {
 				return err
 			}
 			return tx.ExecOne("UPDATE clients SET audit_seq = 8, audit_hash = $1 WHERE client_id = 'acme'", hash)
@@ -297,7 +311,10 @@ func TestActorsOfAnyContentAreRecorded(t *testing.T) {
 		n := open(t, d)
 		n.create(t, "acme")
 		odd := audit.Actor{Name: strings.Repeat("é", 300) + "\x00\xff", Kid: "\x00", IP: strings.Repeat("x", 1000)}
-		if _, err := n.Configure(t.Context(), odd, "acme", func(c *account.Config) error { c.Font = account.Sans; return nil }); err != nil {
+		if _, err := n.Configure(t.Context(), odd, "acme", func(c *account.Config) error {
+			c.Font = account.Sans
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		all := n.audit(t, "acme")

@@ -78,7 +78,8 @@ func (a *Accounts) lookFor(ctx context.Context, kid string) (*entry, error) {
 func (a *Accounts) refuse(kid string, from netip.Addr, reason string) error {
 	// The alert about many of these points to this line; the key id is public.
 	if a.failures.telling.Allow() {
-		a.log.Warn("a request was rejected because of its API key", "reason", reason, "kid", fault.Clip(kid, kidShownMax), "ip", from.String(), "refused", a.failures.total.Load()+1)
+		a.log.Warn("a request was rejected because of its API key", "reason", reason, "kid", fault.Clip(kid, kidShownMax),
+			"ip", from.String(), "refused", a.failures.total.Load()+1)
 	}
 	if wait := a.failures.count(kid, from, reason, time.Now()); wait > 0 {
 		return limited("too many failed attempts", wait)

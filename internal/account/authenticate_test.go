@@ -27,7 +27,8 @@ func TestAKeyFindsItsClient(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		for _, live := range []bool{false, true} {
-			c, key, err := n.CreateClient(t.Context(), operator(), account.NewClient{Live: live, Config: account.Config{DisplayName: "Acme"}})
+			c, key, err := n.CreateClient(t.Context(), operator(),
+				account.NewClient{Live: live, Config: account.Config{DisplayName: "Acme"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +36,8 @@ func TestAKeyFindsItsClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if caller.ClientID != c.ID || caller.Live != live || caller.Kid != c.Keys[0].Kid || caller.Config.DisplayName != "Acme" {
+			if caller.ClientID != c.ID || caller.Live != live || caller.Kid != c.Keys[0].Kid ||
+				caller.Config.DisplayName != "Acme" {
 				t.Errorf("got %+v for %+v", caller, c)
 			}
 			if len(c.ID) != 32 || c.Live != live || states(c) != "active" {
@@ -61,8 +63,9 @@ func TestEveryRefusalLooksTheSame(t *testing.T) {
 		"nothing": "", "no key": "hello", "revoked": text, "unknown kid": secret.NewAPIKey(false).Text().RevealText(),
 		"wrong secret":      goodText[:len(goodText)-1] + flip(goodText[len(goodText)-1]),
 		"other environment": "trb_live_" + strings.TrimPrefix(goodText, "trb_test_"),
-		"blank at the end":  goodText + " ", "a foreign secret": goodText[:strings.LastIndexByte(goodText, '_')] + text[strings.LastIndexByte(text, '_'):],
-		"very long": strings.Repeat("x", 1<<20),
+		"blank at the end":  goodText + " ",
+		"a foreign secret":  goodText[:strings.LastIndexByte(goodText, '_')] + text[strings.LastIndexByte(text, '_'):],
+		"very long":         strings.Repeat("x", 1<<20),
 	} {
 		caller, err := n.Authenticate(t.Context(), given, nowhere())
 		if fault.KindOf(err) != fault.Unauthenticated || caller != (account.Caller{}) {
@@ -148,7 +151,10 @@ func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationSoon(t *testing.T) {
 			t.Error("revoked, and still accepted by the other node")
 		}
 		changed = b.Changed()
-		if _, err := a.Configure(ctx, operator(), "acme", func(c *account.Config) error { c.DisplayName = "Renamed"; return nil }); err != nil {
+		if _, err := a.Configure(ctx, operator(), "acme", func(c *account.Config) error {
+			c.DisplayName = "Renamed"
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		<-changed
@@ -164,7 +170,8 @@ func TestARestoredBackupIsReadFromTheBeginning(t *testing.T) {
 	_, lost := n.create(t, "later")
 	_, kept := n.create(t, "kept")
 	err := n.d.Write(t.Context(), func(tx *db.Tx) error { // as a backup from before "later" would look
-		for _, sql := range []string{"DELETE FROM api_keys WHERE client_id = 'later'", "DELETE FROM clients WHERE client_id = 'later'",
+		for _, sql := range []string{"DELETE FROM api_keys WHERE client_id = 'later'",
+			"DELETE FROM clients WHERE client_id = 'later'",
 			"UPDATE clients SET version = 1", "UPDATE account_version SET version = 1"} {
 			if err := tx.Exec(sql); err != nil {
 				return err
@@ -265,7 +272,8 @@ func TestFailuresAreLimitedPerAddressAndPerKidButARightKeyPasses(t *testing.T) {
 			t.Errorf("the right key from a limited address: %v", err)
 		}
 		time.Sleep(time.Second)
-		if a, b := kindOf("junk", "192.0.2.1"), kindOf("junk", "192.0.2.1"); a != fault.Unauthenticated || b != fault.Limited {
+		if a, b := kindOf("junk", "192.0.2.1"),
+			kindOf("junk", "192.0.2.1"); a != fault.Unauthenticated || b != fault.Limited {
 			t.Errorf("a second later: %v, then %v", a, b)
 		}
 		for i := range 5 { // one kid, from everywhere
@@ -321,7 +329,10 @@ func TestASpikeOfFailuresRaisesOneAlert(t *testing.T) {
 	other.create(t, "acme")
 	for _, font := range []account.Font{account.Serif, account.Sans} {
 		changed := n.Changed()
-		if _, err := other.Configure(ctx, operator(), "acme", func(c *account.Config) error { c.Font = font; return nil }); err != nil {
+		if _, err := other.Configure(ctx, operator(), "acme", func(c *account.Config) error {
+			c.Font = font
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		<-changed
@@ -404,7 +415,10 @@ func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
 	}
 	now = now.Add(-time.Second) // the next look is a second later
 	rename := func(change func(*account.Config)) account.Caller {
-		if _, err := n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { change(c); return nil }); err != nil {
+		if _, err := n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error {
+			change(c)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return must[account.Caller](t)(n.Authenticate(t.Context(), key.RevealText(), nowhere()))
@@ -412,7 +426,9 @@ func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
 	if got := spend(rename(func(c *account.Config) { c.DisplayName = "Other" }), now.Add(time.Second)); got != 0 {
 		t.Errorf("another change of configuration gave %d fresh requests", got)
 	}
-	if got := spend(rename(func(c *account.Config) { c.Rate = account.Rate{PerSecond: 5, Burst: 7} }), now.Add(time.Second)); got != 7 {
+	if got := spend(rename(func(c *account.Config) {
+		c.Rate = account.Rate{PerSecond: 5, Burst: 7}
+	}), now.Add(time.Second)); got != 7 {
 		t.Errorf("the new limit gives %d", got)
 	}
 	if got := spend(rename(func(c *account.Config) { c.Rate = account.Rate{} }), now); got != 100 {
@@ -436,7 +452,8 @@ func TestAuthenticationGoesOnWhileEverythingChanges(t *testing.T) {
 					return
 				default:
 				}
-				if c, err := n.Authenticate(context.Background(), key.RevealText(), nowhere()); err != nil || c.ClientID != "steady" {
+				if c, err := n.Authenticate(context.Background(), key.RevealText(), nowhere()); err != nil ||
+					c.ClientID != "steady" {
 					t.Errorf("got %+v, %v", c, err)
 					return
 				}

@@ -64,7 +64,8 @@ func TestThePlantedKeyIsInNoFileNoLogAndNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixed := secret.NewAPIKey(false).Text()
-	given, _, err := n.CreateClient(ctx, by, account.NewClient{ID: "given", Config: account.Config{DisplayName: "Given"}, Key: fixed})
+	given, _, err := n.CreateClient(ctx, by,
+		account.NewClient{ID: "given", Config: account.Config{DisplayName: "Given"}, Key: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +91,12 @@ func TestThePlantedKeyIsInNoFileNoLogAndNoError(t *testing.T) {
 		}
 		_, err := n.FixKey(ctx, by, "canary", secret.FromText(text+"_"))
 		refused(err)
-		_, _, err = n.CreateClient(ctx, by, account.NewClient{ID: "late", Config: account.Config{DisplayName: "L"}, Key: secret.FromText("x" + text)})
+		_, _, err = n.CreateClient(ctx, by, account.NewClient{ID: "late", Config: account.Config{DisplayName: "L"},
+			Key: secret.FromText("x" + text)})
 		refused(err)
 	}
-	_, err = n.FixKey(ctx, by, "given", secret.FromText("trb_test_"+c.Keys[0].Kid+"_"+first.RevealText()[strings.LastIndexByte(first.RevealText(), '_')+1:]))
+	_, err = n.FixKey(ctx, by, "given", secret.FromText(
+		"trb_test_"+c.Keys[0].Kid+"_"+first.RevealText()[strings.LastIndexByte(first.RevealText(), '_')+1:]))
 	refused(err)
 	caller, err := n.Authenticate(ctx, second.RevealText(), nowhere())
 	if err != nil {

@@ -137,7 +137,8 @@ func logoColumn(raw []byte) any {
 // Configure changes a client's configuration: change edits a copy, the result
 // is checked as a whole, and stored unless it is what was there. change may run
 // twice. The logo is not its business; see SetLogo.
-func (a *Accounts) Configure(ctx context.Context, by audit.Actor, clientID string, change func(*Config) error) (Client, error) {
+func (a *Accounts) Configure(ctx context.Context, by audit.Actor, clientID string,
+	change func(*Config) error) (Client, error) {
 	err := a.change(ctx, by, clientID, func(e *edit) error {
 		config, err := e.config()
 		if err != nil {

@@ -145,7 +145,8 @@ func (c *Config) WebhookURL(event string) (string, bool) {
 // know, or one that stands twice, is an error, because it would silently do nothing.
 func DecodeConfig(text []byte) (Config, error) {
 	if len(text) > ConfigBytesMax {
-		return Config{}, invalid(fault.At("configuration", fault.FieldNotValid, "has %d bytes, at most %d are allowed", len(text), ConfigBytesMax))
+		return Config{}, invalid(fault.At("configuration", fault.FieldNotValid, "has %d bytes, at most %d are allowed",
+			len(text), ConfigBytesMax))
 	}
 	var c Config
 	if err := strictjson.Unmarshal(text, ConfigBytesMax, "the configuration", &c); err != nil {
@@ -340,7 +341,8 @@ func (c *Config) settleHeader(found finder) {
 	case len(name) > SignatureHeaderMax:
 		found(field, fault.FieldNotValid, "has %d characters, at most %d are allowed", len(name), SignatureHeaderMax)
 	case !headerName.MatchString(name):
-		found(field, fault.FieldNotValid, "must be a header name of letters, digits and hyphens that begins with a letter, for example X-Signature")
+		found(field, fault.FieldNotValid,
+			"must be a header name of letters, digits and hyphens that begins with a letter, for example X-Signature")
 	case headerTaken.MatchString(name):
 		found(field, fault.FieldNotValid, "is a reserved header: choose another name")
 	}
@@ -348,7 +350,8 @@ func (c *Config) settleHeader(found finder) {
 
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$`)
-	headerTaken = regexp.MustCompile(`(?i)^(accept|access-control|authorization|cache-control|connection|content|cookie|date|expect|forwarded|host|idempotency-key|if|keep-alive|max-forwards|origin|pragma|proxy|range|referer|sec|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook|www-authenticate|x-forwarded|x-real-ip)(-.*)?$|-next$`)
+	headerTaken = regexp.MustCompile(
+		`(?i)^(accept|access-control|authorization|cache-control|connection|content|cookie|date|expect|forwarded|host|idempotency-key|if|keep-alive|max-forwards|origin|pragma|proxy|range|referer|sec|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook|www-authenticate|x-forwarded|x-real-ip)(-.*)?$|-next$`)
 )
 
 func (c *Config) settleLimits(found finder) {

@@ -25,7 +25,8 @@ import (
 
 func full() account.Config {
 	return account.Config{
-		DisplayName: "Acme Ltd", LogoPlacement: account.Right, Colours: account.Colours{Accent: "#0a7b3c", Ink: "#111111"}, Font: account.Serif,
+		DisplayName: "Acme Ltd", LogoPlacement: account.Right, Colours: account.Colours{Accent: "#0a7b3c", Ink: "#111111"},
+		Font:         account.Serif,
 		Countries:    map[string]country.UseCase{"es": "both", "DE": country.Invoicing, account.AllCountries: country.Both},
 		Webhooks:     account.Webhooks{ByEvent: map[string]string{event: "HTTPS://hooks.example.com/a"}},
 		WebhookCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16"), netip.MustParsePrefix("fd00::1/8")},
@@ -56,17 +57,24 @@ func TestAConfigurationIsStoredInItsNormalForm(t *testing.T) {
 			t.Errorf("the caller sees %+v", caller.Config)
 		}
 		before := len(n.audit(t, "acme"))
-		if c, err = n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { *c = full(); return nil }); err != nil {
+		if c, err = n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error {
+			*c = full()
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(n.audit(t, "acme")); got != before {
 			t.Errorf("setting the same again made %d audit entries", got-before)
 		}
 		stop := errors.New("stop")
-		if _, err := n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { c.Font = ""; return stop }); !errors.Is(err, stop) {
+		if _, err := n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error {
+			c.Font = ""
+			return stop
+		}); !errors.Is(err, stop) {
 			t.Error(err)
 		}
-		if again := n.client(t, "acme"); !reflect.DeepEqual(again.Config, want) || again.CreatedAt.IsZero() || again.UpdatedAt.Before(again.CreatedAt) {
+		if again := n.client(t, "acme"); !reflect.DeepEqual(again.Config, want) || again.CreatedAt.IsZero() ||
+			again.UpdatedAt.Before(again.CreatedAt) {
 			t.Errorf("changed by a change that failed: %+v", again)
 		}
 		var all []account.Client
@@ -99,11 +107,17 @@ func TestUseCaseAndAddressComeFromTheNarrowestEntry(t *testing.T) {
 		want  map[string]string // "": not wanted
 	}{
 		{account.Webhooks{}, map[string]string{event: "", lookup: "", news: ""}},
-		{account.Webhooks{All: "https://x.example"}, map[string]string{event: "https://x.example", lookup: "https://x.example", news: ""}},
-		{account.Webhooks{ByEvent: map[string]string{event: "https://y.example"}}, map[string]string{event: "https://y.example", lookup: "", news: ""}},
-		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "https://y.example"}}, map[string]string{event: "https://y.example", lookup: "https://x.example", news: ""}},
-		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: account.WebhookNone, news: account.WebhookCommon}}, map[string]string{event: "", lookup: "https://x.example", news: "https://x.example"}},
-		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{news: "https://z.example"}}, map[string]string{event: "https://x.example", news: "https://z.example"}},
+		{account.Webhooks{All: "https://x.example"},
+			map[string]string{event: "https://x.example", lookup: "https://x.example", news: ""}},
+		{account.Webhooks{ByEvent: map[string]string{event: "https://y.example"}},
+			map[string]string{event: "https://y.example", lookup: "", news: ""}},
+		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "https://y.example"}},
+			map[string]string{event: "https://y.example", lookup: "https://x.example", news: ""}},
+		{account.Webhooks{All: "https://x.example",
+			ByEvent: map[string]string{event: account.WebhookNone, news: account.WebhookCommon}},
+			map[string]string{event: "", lookup: "https://x.example", news: "https://x.example"}},
+		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{news: "https://z.example"}},
+			map[string]string{event: "https://x.example", news: "https://z.example"}},
 	} {
 		config := account.Config{Webhooks: c.hooks}
 		for name, want := range c.want {
@@ -138,7 +152,9 @@ func TestAStoredAddressIsNotJudgedAgain(t *testing.T) {
 	if err := configure(func(c *account.Config) { c.DisplayName = "Acme renamed" }); err != nil {
 		t.Errorf("a change of the name: %v", err)
 	}
-	if err := configure(func(c *account.Config) { c.Webhooks.ByEvent[event] = stored + "/3" }); fault.KindOf(err) != fault.Invalid {
+	if err := configure(func(c *account.Config) {
+		c.Webhooks.ByEvent[event] = stored + "/3"
+	}); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a new address of the kind: %v", err)
 	}
 	if got := strict.client(t, "acme").Config.Webhooks; got.All != stored || got.ByEvent[event] != stored+"/2" {
@@ -176,7 +192,8 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) { c.Footer = strings.Repeat("a\n", account.FooterLinesMax) + "b" }, "footer"},
 		{func(c *account.Config) { c.Footer = "a\u202eb" }, "footer"},
 		{func(c *account.Config) {
-			c.Looks = map[string]account.CountryAppearance{"es": {Template: account.Modern, Colours: account.Colours{Accent: "#aabbcc"}}}
+			c.Looks = map[string]account.CountryAppearance{"es": {Template: account.Modern,
+				Colours: account.Colours{Accent: "#aabbcc"}}}
 		}, ""},
 		{func(c *account.Config) { c.Looks = map[string]account.CountryAppearance{"ES": {Font: "comic"}} }, "looks.ES.font"},
 		{func(c *account.Config) {
@@ -195,7 +212,9 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		}, "countries.es"},
 		{func(c *account.Config) { c.Webhooks.All = "http://plain.example" }, "webhooks.all"},
 		{func(c *account.Config) { c.Webhooks.ByEvent = map[string]string{event: "ftp://x"} }, "webhooks.by_event." + event},
-		{func(c *account.Config) { c.Webhooks.ByEvent = map[string]string{"no.such": "https://x.example"} }, "webhooks.by_event.no.such"},
+		{func(c *account.Config) {
+			c.Webhooks.ByEvent = map[string]string{"no.such": "https://x.example"}
+		}, "webhooks.by_event.no.such"},
 		{func(c *account.Config) {
 			c.Webhooks = account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "https://y.example"}}
 		}, ""},
@@ -203,7 +222,9 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) {
 			c.Webhooks = account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "all"}}
 		}, ""},
-		{func(c *account.Config) { c.Webhooks = account.Webhooks{ByEvent: map[string]string{event: "all"}} }, "webhooks.by_event." + event},
+		{func(c *account.Config) {
+			c.Webhooks = account.Webhooks{ByEvent: map[string]string{event: "all"}}
+		}, "webhooks.by_event." + event},
 		{func(c *account.Config) { c.WebhookCIDRs = cidrs(account.WebhookCIDRsMax) }, ""},
 		{func(c *account.Config) { c.WebhookCIDRs = cidrs(account.WebhookCIDRsMax + 1) }, "webhook_cidrs"},
 		{func(c *account.Config) { c.WebhookCIDRs = []netip.Prefix{prefix("10.0.0.0/8")} }, ""},
@@ -215,7 +236,9 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) {
 			c.Rate = account.Rate{PerSecond: account.RatePerSecondMax, Burst: account.RateBurstMax}
 		}, ""},
-		{func(c *account.Config) { c.Rate = account.Rate{PerSecond: account.RatePerSecondMax + 1, Burst: 1} }, "rate.per_second"},
+		{func(c *account.Config) {
+			c.Rate = account.Rate{PerSecond: account.RatePerSecondMax + 1, Burst: 1}
+		}, "rate.per_second"},
 		{func(c *account.Config) { c.Rate = account.Rate{PerSecond: 1, Burst: account.RateBurstMax + 1} }, "rate.burst"},
 		{func(c *account.Config) { c.Rate = account.Rate{PerSecond: -1, Burst: -1} }, "rate.per_second"},
 		{func(c *account.Config) { c.Rate = account.Rate{PerSecond: 1} }, "rate"},
@@ -253,9 +276,12 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 
 func TestCountriesAreCheckedAgainstTheAtlas(t *testing.T) {
 	t.Parallel()
-	documents := country.Pack{Code: "IE", Name: "Ireland", Version: "1", Sources: []string{"https://www.irishstatutebook.ie/"},
-		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "Europe/Dublin", UseCases: []country.UseCase{country.Invoicing}, Formats: []string{"PDF"}, Regimes: []string{"VAT"}}}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber), documents}})
+	documents := country.Pack{Code: "IE", Name: "Ireland", Version: "1",
+		Sources: []string{"https://www.irishstatutebook.ie/"},
+		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "Europe/Dublin",
+			UseCases: []country.UseCase{country.Invoicing}, Formats: []string{"PDF"}, Regimes: []string{"VAT"}}}
+	atlas, err := country.NewAtlas(country.AtlasConfig{
+		Packs: []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber), documents}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,9 +311,11 @@ func TestCountriesAreCheckedAgainstTheAtlas(t *testing.T) {
 func TestClientIDsHaveAFixedForm(t *testing.T) {
 	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
-	for id, valid := range map[string]bool{"a": true, "acme-2": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false,
-		"-a": false, "A": false, "a b": false, "a/b": false, "é": false, "a\x00": false} {
-		_, _, err := n.CreateClient(t.Context(), operator(), account.NewClient{ID: id, Config: account.Config{DisplayName: "x"}})
+	for id, valid := range map[string]bool{"a": true, "acme-2": true, strings.Repeat("a", 64): true,
+		strings.Repeat("a", 65): false,
+		"-a":                    false, "A": false, "a b": false, "a/b": false, "é": false, "a\x00": false} {
+		_, _, err := n.CreateClient(t.Context(), operator(),
+			account.NewClient{ID: id, Config: account.Config{DisplayName: "x"}})
 		if (err == nil) != valid || !valid && fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%q: %v", id, err)
 		}
@@ -314,8 +342,10 @@ func TestALogoIsKeptBesideTheConfiguration(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		one, two := picture(t, 3, 2, "png"), picture(t, 5, 4, "jpeg")
-		c, _, err := n.CreateClient(t.Context(), operator(), account.NewClient{ID: "acme", Config: account.Config{DisplayName: "x"}, Logo: one})
-		if err != nil || c.Config.Logo == nil || c.Config.Logo.MediaType != "image/png" || c.Config.Logo.Width != 3 || c.Config.Logo.Height != 2 {
+		c, _, err := n.CreateClient(t.Context(), operator(),
+			account.NewClient{ID: "acme", Config: account.Config{DisplayName: "x"}, Logo: one})
+		if err != nil || c.Config.Logo == nil || c.Config.Logo.MediaType != "image/png" || c.Config.Logo.Width != 3 ||
+			c.Config.Logo.Height != 2 {
 			t.Fatalf("%+v, %v", c.Config.Logo, err)
 		}
 		logo := func() []byte { return must[[]byte](t)(n.Logo(t.Context(), "acme")) }
@@ -324,11 +354,15 @@ func TestALogoIsKeptBesideTheConfiguration(t *testing.T) {
 				t.Error("another logo")
 			}
 		}
-		if c, err = n.SetLogo(t.Context(), operator(), "acme", two); err != nil || c.Config.Logo.MediaType != "image/jpeg" || !bytes.Equal(logo(), two) {
+		if c, err = n.SetLogo(t.Context(), operator(), "acme", two); err != nil || c.Config.Logo.MediaType != "image/jpeg" ||
+			!bytes.Equal(logo(), two) {
 			t.Errorf("%+v, %v", c.Config.Logo, err)
 		}
 		forged := account.Logo{MediaType: "text/html", SHA256: "00"}
-		c, err = n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { c.Logo, c.Font = &forged, account.Serif; return nil })
+		c, err = n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error {
+			c.Logo, c.Font = &forged, account.Serif
+			return nil
+		})
 		if err != nil || c.Config.Logo.MediaType != "image/jpeg" || c.Config.Font != account.Serif {
 			t.Errorf("a configuration exchanged the logo: %+v, %v", c.Config.Logo, err)
 		}
@@ -353,10 +387,14 @@ func TestEveryLimitOfALogoHoldsAtItAndPastIt(t *testing.T) {
 		raw   []byte
 		valid bool
 	}{
-		"bytes at the limit": {padded(account.LogoBytesMax), true}, "bytes past it": {padded(account.LogoBytesMax + 1), false},
-		"side at the limit": {picture(t, account.LogoSideMax, 1, "png"), true}, "side past it": {picture(t, account.LogoSideMax+1, 1, "png"), false},
-		"pixels at the limit": {picture(t, 2048, 2048, "png"), true}, "pixels past it": {picture(t, 2048, 2049, "png"), false},
-		"text": {[]byte("<svg/>"), false}, "gif": {[]byte("GIF89a"), false}, "cut off": {picture(t, 64, 64, "jpeg")[:200], false},
+		"bytes at the limit":  {padded(account.LogoBytesMax), true},
+		"bytes past it":       {padded(account.LogoBytesMax + 1), false},
+		"side at the limit":   {picture(t, account.LogoSideMax, 1, "png"), true},
+		"side past it":        {picture(t, account.LogoSideMax+1, 1, "png"), false},
+		"pixels at the limit": {picture(t, 2048, 2048, "png"), true},
+		"pixels past it":      {picture(t, 2048, 2049, "png"), false},
+		"text":                {[]byte("<svg/>"), false}, "gif": {[]byte("GIF89a"), false},
+		"cut off":     {picture(t, 64, 64, "jpeg")[:200], false},
 		"only a head": {picture(t, 64, 64, "png")[:40], false},
 	} {
 		_, err := n.SetLogo(t.Context(), operator(), "acme", c.raw)
@@ -376,7 +414,8 @@ func TestAConfigurationFileIsReadStrictly(t *testing.T) {
 	if _, err := account.DecodeConfig(atLimit); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "[]", "{", `{"colour":"x"}`, `{"Display_Name":"x"}`, `{"rate":{},"rate":{}}`, `{} {}`, `{"rate":{"per_second":1.5}}`, `{"webhook_cidrs":["10.0.0.0"]}`, string(atLimit) + " "} {
+	for _, bad := range []string{"", "[]", "{", `{"colour":"x"}`, `{"Display_Name":"x"}`, `{"rate":{},"rate":{}}`,
+		`{} {}`, `{"rate":{"per_second":1.5}}`, `{"webhook_cidrs":["10.0.0.0"]}`, string(atLimit) + " "} {
 		if _, err := account.DecodeConfig([]byte(bad)); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%.40q: %v", bad, err)
 		}

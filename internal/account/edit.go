@@ -113,7 +113,8 @@ func (e *edit) finish() error {
 // record notes one change of one subject.
 func (e *edit) record(action, subject string, before, after audit.Digest) {
 	e.entries = append(e.entries, Entry{
-		ClientID: e.clientID, Link: audit.Link{At: e.tx.Now()}, Actor: e.by, Action: action, Subject: subject, Before: before, After: after,
+		ClientID: e.clientID, Link: audit.Link{At: e.tx.Now()}, Actor: e.by, Action: action, Subject: subject,
+		Before: before, After: after,
 	})
 }
 
@@ -180,7 +181,8 @@ func (e *edit) moveKey(k *Key, to State) error {
 		k.RevokedAt = e.tx.Now()
 		action = "key.revoked"
 	}
-	err := e.tx.ExecOne(moveKeySQL, string(to), microsOrNull(k.PromotedAt), microsOrNull(k.RevokedAt), k.Kid, e.clientID, string(from))
+	err := e.tx.ExecOne(moveKeySQL, string(to), microsOrNull(k.PromotedAt), microsOrNull(k.RevokedAt), k.Kid, e.clientID,
+		string(from))
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,8 @@ type failures struct {
 }
 
 func newFailures(l FailureLimit, reg prometheus.Registerer) (*failures, error) {
-	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst), buckets: newRecent[*rate.Limiter](2 * failureBucketsMax)}
+	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst),
+		buckets: newRecent[*rate.Limiter](2 * failureBucketsMax)}
 	if reg == nil {
 		return f, nil
 	}

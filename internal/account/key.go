@@ -92,7 +92,8 @@ func (a *Accounts) RotateKey(ctx context.Context, by audit.Actor, clientID strin
 }
 
 // issue makes a key, seals it outside of the write, and stores it as next.
-func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string, before func(*edit) error) (Key, secret.Secret, error) {
+func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string,
+	before func(*edit) error) (Key, secret.Secret, error) {
 	p, err := a.Profile(ctx, clientID)
 	if err != nil {
 		return Key{}, secret.Secret{}, err
@@ -280,7 +281,8 @@ func parseKey(text secret.Secret, live bool) (secret.APIKey, error) {
 
 func conflict(format string, args ...any) error {
 	e := fault.New(fault.Conflict, format, args...)
-	return e.With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "operation not allowed in the current key state"})
+	return e.With(fault.Fault{Code: fault.CodeConflict, Type: fault.General,
+		Message: "operation not allowed in the current key state"})
 }
 
 func unknownKey(kid string) error {

@@ -63,7 +63,8 @@ func TestTheSignatureStaysOnTheOlderKeyUntilPromote(t *testing.T) {
 		if _, _, err := n.CreateKey(t.Context(), operator(), "acme"); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("a third key: %v", err)
 		}
-		if k, err := n.PromoteKey(t.Context(), operator(), "acme", ""); err != nil || k.State != account.Active || k.PromotedAt.IsZero() {
+		if k, err := n.PromoteKey(t.Context(), operator(), "acme", ""); err != nil || k.State != account.Active ||
+			k.PromotedAt.IsZero() {
 			t.Fatal(k, err)
 		}
 		if o, w := n.signs(t, "acme"); o != next.Kid || w != one {
@@ -167,7 +168,8 @@ func TestUnknownClientsAndKeysAreNotFound(t *testing.T) {
 	_, _, sign := n.SigningKeys(ctx, "nobody")
 	_, profile := n.Profile(ctx, "nobody")
 	_, sealer := n.Sealer(ctx, "nobody", account.PurposeTaxCredentials)
-	for i, err := range []error{create, rotate, promote, revoke, foreign, stolen, configure, logo, fix, sign, profile, sealer} {
+	for i, err := range []error{create, rotate, promote, revoke, foreign, stolen, configure, logo, fix, sign, profile,
+		sealer} {
 		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("call %d: %v", i, err)
 		}
@@ -183,7 +185,9 @@ func TestUnknownClientsAndKeysAreNotFound(t *testing.T) {
 	if fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	if _, err := n.Configure(ctx, audit.Actor{Name: " \x00"}, "acme", func(*account.Config) error { return nil }); err == nil {
+	if _, err := n.Configure(ctx, audit.Actor{Name: " \x00"}, "acme", func(*account.Config) error {
+		return nil
+	}); err == nil {
 		t.Error("a change by nobody is accepted")
 	}
 }
@@ -202,7 +206,8 @@ func TestFixKeyStartsAgainAndAgainWithOneKey(t *testing.T) {
 			fix   secret.Secret
 			works secret.Secret
 			dead  []secret.Secret
-		}{{a, a, []secret.Secret{random, b, a2}}, {a, a, []secret.Secret{random}}, {b, b, []secret.Secret{a}}, {a, a, []secret.Secret{b}}, {a2, a2, []secret.Secret{a, b}}} {
+		}{{a, a, []secret.Secret{random, b, a2}}, {a, a, []secret.Secret{random}}, {b, b, []secret.Secret{a}},
+			{a, a, []secret.Secret{b}}, {a2, a2, []secret.Secret{a, b}}} {
 			before := len(n.audit(t, "demo"))
 			if k, err := n.FixKey(t.Context(), operator(), "demo", step.fix); err != nil || k.State != account.Active {
 				t.Fatalf("step %d: %+v, %v", i, k, err)
@@ -225,7 +230,8 @@ func TestFixKeyStartsAgainAndAgainWithOneKey(t *testing.T) {
 		if _, err := n.FixKey(t.Context(), operator(), "demo", taken); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("a kid of another client: %v", err)
 		}
-		for _, text := range []string{"", "nonsense-secret", "trb_live_demo_" + strings.Repeat("s", 43), "trb_test_demo_" + strings.Repeat("s", 42)} {
+		for _, text := range []string{"", "nonsense-secret", "trb_live_demo_" + strings.Repeat("s", 43),
+			"trb_test_demo_" + strings.Repeat("s", 42)} {
 			_, err := n.FixKey(t.Context(), operator(), "demo", secret.FromText(text))
 			if fault.KindOf(err) != fault.Invalid || text != "" && strings.Contains(err.Error(), text) {
 				t.Errorf("%q: %v", text, err)
@@ -268,7 +274,8 @@ func TestKeysFollowTheirStatesInAnyOrder(t *testing.T) {
 		for range rapid.IntRange(1, 7).Draw(rt, "steps") {
 			switch rapid.SampledFrom([]string{"create", "rotate", "promote", "revoke"}).Draw(rt, "step") {
 			case "create":
-				if k, text, err := n.CreateKey(t.Context(), operator(), id); agree(rt, err, usable(model) < 2 && find(model, account.Next) == "") {
+				if k, text, err := n.CreateKey(t.Context(), operator(), id); agree(rt, err,
+					usable(model) < 2 && find(model, account.Next) == "") {
 					model[k.Kid], texts[k.Kid], order = account.Next, text, append(order, k.Kid)
 				}
 			case "rotate":

@@ -142,7 +142,8 @@ func (k *LimitedKey) hash() audit.Digest {
 	if !k.ExpiresAt.IsZero() {
 		until = k.ExpiresAt.UTC().Format(time.RFC3339Nano)
 	}
-	return audit.Hash(limitedKeyLabel, []byte(k.Kid), []byte(state), []byte(k.Name), []byte(k.scopes()), []byte(k.networks()), []byte(until), k.digest[:])
+	return audit.Hash(limitedKeyLabel, []byte(k.Kid), []byte(state), []byte(k.Name), []byte(k.scopes()),
+		[]byte(k.networks()), []byte(until), k.digest[:])
 }
 
 // settle checks limits and puts them into one form.
@@ -150,7 +151,8 @@ func (l *Limits) settle(now time.Time) error {
 	var found []fault.Fault
 	for _, s := range l.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			found = append(found, fault.At("scopes", fault.FieldNotValid, "has unknown scope %q; supported: submit, read, onboard, lookup, webhooks", s))
+			found = append(found, fault.At("scopes", fault.FieldNotValid,
+				"has unknown scope %q; supported: submit, read, onboard, lookup, webhooks", s))
 		}
 	}
 	if len(l.Scopes) == 0 {
@@ -177,7 +179,8 @@ func (l *Limits) settle(now time.Time) error {
 
 // CreateLimitedKey adds a key with limits, usable at once and beside those of a
 // rotation. The key text is returned here and stored nowhere: it signs nothing.
-func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientID string, limits Limits) (made LimitedKey, text secret.Secret, err error) {
+func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientID string,
+	limits Limits) (made LimitedKey, text secret.Secret, err error) {
 	p, err := a.Profile(ctx, clientID)
 	if err != nil {
 		return made, text, err
@@ -200,9 +203,12 @@ func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientI
 		if usable >= limitedKeysMax {
 			return conflict("the client already has %d restricted keys: revoke one first", usable)
 		}
-		made = LimitedKey{Kid: key.Kid(), Name: limits.Name, Scopes: limits.Scopes, ExpiresAt: limits.ExpiresAt.UTC().Truncate(time.Microsecond), Networks: limits.Networks, CreatedAt: e.tx.Now(), digest: key.Digest()}
+		made = LimitedKey{Kid: key.Kid(), Name: limits.Name, Scopes: limits.Scopes,
+			ExpiresAt: limits.ExpiresAt.UTC().Truncate(time.Microsecond), Networks: limits.Networks, CreatedAt: e.tx.Now(),
+			digest: key.Digest()}
 		err = e.tx.Insert("limited_keys", "kid,client_id,name,scopes,networks,expires_at,digest,created_at",
-			[]any{made.Kid, clientID, made.Name, made.scopes(), made.networks(), microsOrNull(made.ExpiresAt), made.digest[:], db.Micros(made.CreatedAt)})
+			[]any{made.Kid, clientID, made.Name, made.scopes(), made.networks(), microsOrNull(made.ExpiresAt), made.digest[:],
+				db.Micros(made.CreatedAt)})
 		if err != nil {
 			return err
 		}
@@ -282,7 +288,9 @@ func (a *Accounts) admits(c Caller, from netip.Addr) error {
 
 // Require refuses a caller whose key has none of the scopes; none given: any key will do.
 func (c Caller) Require(scopes ...Scope) error {
-	if c.Limits == nil || len(scopes) == 0 || slices.ContainsFunc(scopes, func(s Scope) bool { return slices.Contains(c.Limits.Scopes, s) }) {
+	if c.Limits == nil || len(scopes) == 0 || slices.ContainsFunc(scopes, func(s Scope) bool {
+		return slices.Contains(c.Limits.Scopes, s)
+	}) {
 		return nil
 	}
 	words := make([]string, len(scopes))
@@ -293,5 +301,6 @@ func (c Caller) Require(scopes ...Scope) error {
 }
 
 func forbidden(message string) error {
-	return fault.New(fault.Forbidden, "%s", message).With(fault.Fault{Code: fault.CodeForbidden, Type: fault.Authentication, Message: message})
+	return fault.New(fault.Forbidden, "%s",
+		message).With(fault.Fault{Code: fault.CodeForbidden, Type: fault.Authentication, Message: message})
 }

@@ -16,16 +16,19 @@ func TestKeysWithLimitsOpenAndNeverSign(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		_, key := n.create(t, "acme")
-		made, text, err := n.CreateLimitedKey(t.Context(), operator(), "acme", account.Limits{Name: "till", Scopes: []account.Scope{"submit", "read", "read"},
-			ExpiresAt: time.Now().Add(time.Hour), Networks: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}})
+		made, text, err := n.CreateLimitedKey(t.Context(), operator(), "acme",
+			account.Limits{Name: "till", Scopes: []account.Scope{"submit", "read", "read"},
+				ExpiresAt: time.Now().Add(time.Hour), Networks: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}})
 		if err != nil || len(made.Scopes) != 2 || made.Networks[0].String() != "10.1.0.0/16" {
 			t.Fatal(made, err)
 		}
 		caller, err := n.Authenticate(t.Context(), text.RevealText(), netip.MustParseAddr("::ffff:10.1.9.9"))
-		if err != nil || caller.Kid != made.Kid || caller.Require(account.ScopeRead) != nil || fault.KindOf(caller.Require(account.ScopeOnboard)) != fault.Forbidden {
+		if err != nil || caller.Kid != made.Kid || caller.Require(account.ScopeRead) != nil ||
+			fault.KindOf(caller.Require(account.ScopeOnboard)) != fault.Forbidden {
 			t.Errorf("%+v %v", caller, err)
 		}
-		if _, err := n.Authenticate(t.Context(), text.RevealText(), netip.MustParseAddr("10.2.0.1")); fault.KindOf(err) != fault.Forbidden {
+		if _, err := n.Authenticate(t.Context(), text.RevealText(),
+			netip.MustParseAddr("10.2.0.1")); fault.KindOf(err) != fault.Forbidden {
 			t.Errorf("from elsewhere: %v", err)
 		}
 		main, beside, err := n.SigningKeys(t.Context(), "acme")
@@ -47,7 +50,8 @@ func TestKeysWithLimitsOpenAndNeverSign(t *testing.T) {
 		if _, err := n.RevokeKey(t.Context(), operator(), "acme", made.Kid); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Authenticate(t.Context(), text.RevealText(), netip.MustParseAddr("10.1.0.1")); fault.KindOf(err) != fault.Unauthenticated {
+		if _, err := n.Authenticate(t.Context(), text.RevealText(),
+			netip.MustParseAddr("10.1.0.1")); fault.KindOf(err) != fault.Unauthenticated {
 			t.Errorf("revoked: %v", err)
 		}
 		if err := d.Read(t.Context(), func(r db.Reader) error {
@@ -71,8 +75,9 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		many[i] = netip.MustParsePrefix("10.0.0.0/8")
 	}
 	for what, l := range map[string]account.Limits{
-		"unknown scope": {Scopes: []account.Scope{"everything"}}, "over": {ExpiresAt: time.Now().Add(-time.Second)}, "many networks": {Networks: many},
-		"long name": {Name: string(make([]rune, 101))},
+		"unknown scope": {Scopes: []account.Scope{"everything"}}, "over": {ExpiresAt: time.Now().Add(-time.Second)},
+		"many networks": {Networks: many},
+		"long name":     {Name: string(make([]rune, 101))},
 	} {
 		if _, _, err := n.CreateLimitedKey(t.Context(), operator(), "acme", l); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", what, err)

@@ -74,7 +74,8 @@ func WithLogo(ctx context.Context, owner string, raw []byte, fn func(image.Image
 		return badLogo("cannot be read: %v", err)
 	}
 	sum := sha256.Sum256(raw)
-	fn(picture, &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)})
+	fn(picture, &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height,
+		Bytes: len(raw)})
 	return nil
 }
 
@@ -92,8 +93,10 @@ func logoHead(raw []byte) (media string, decode func(io.Reader) (image.Image, er
 	if size, err = head(bytes.NewReader(raw)); err != nil {
 		return "", nil, size, badLogo("cannot be read: %v", err)
 	}
-	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax || size.Width*size.Height > LogoPixelsMax {
-		return "", nil, size, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
+	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax ||
+		size.Width*size.Height > LogoPixelsMax {
+		return "", nil, size, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width,
+			size.Height, LogoSideMax, LogoPixelsMax)
 	}
 	return media, decode, size, nil
 }

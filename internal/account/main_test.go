@@ -98,7 +98,8 @@ func open(t testing.TB, d *db.DB, change ...func(*account.Options)) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := account.Options{DB: d, Alerts: alerts, Log: log, Metrics: n.metrics, CheckURL: checkURL, Events: []string{event, "lookup.batch_validation_completed"}}
+	o := account.Options{DB: d, Alerts: alerts, Log: log, Metrics: n.metrics, CheckURL: checkURL,
+		Events: []string{event, "lookup.batch_validation_completed"}}
 	for _, c := range change {
 		c(&o)
 	}
@@ -114,7 +115,8 @@ func open(t testing.TB, d *db.DB, change ...func(*account.Options)) *node {
 
 func (n *node) create(t testing.TB, id string) (account.Client, secret.Secret) {
 	t.Helper()
-	c, key, err := n.CreateClient(context.Background(), operator(), account.NewClient{ID: id, Config: account.Config{DisplayName: "Client " + id}})
+	c, key, err := n.CreateClient(context.Background(), operator(),
+		account.NewClient{ID: id, Config: account.Config{DisplayName: "Client " + id}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,9 @@ func (s ServiceKeys) read(ctx context.Context, name string) (k ServiceKey, err e
 func (s ServiceKeys) open(ctx context.Context, name string) (key secret.Secret, since time.Time, err error) {
 	var wrapped, sealed []byte
 	var at int64
-	err = s.DB.Read(db.AsService(ctx), func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) })
+	err = s.DB.Read(db.AsService(ctx), func(r db.Reader) error {
+		return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at)
+	})
 	if err != nil {
 		return secret.Secret{}, time.Time{}, err
 	}
@@ -130,7 +132,9 @@ func (s ServiceKeys) Sealer(ctx context.Context, name string) (*secret.Sealer, e
 	}
 	var wrapped, sealed []byte
 	var at int64
-	if err := s.DB.Read(db.AsService(ctx), func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) }); err != nil {
+	if err := s.DB.Read(db.AsService(ctx), func(r db.Reader) error {
+		return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at)
+	}); err != nil {
 		return nil, fmt.Errorf("read the service key %s: %w", name, err)
 	}
 	return s.Master.Open(wrapped, aboutService(name))
@@ -152,7 +156,8 @@ func (s ServiceKeys) Renew(ctx context.Context, name string) error {
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		at := db.Micros(tx.Now())
-		return errors.Join(tx.Exec(putServiceKeySQL, name+previousSuffix, before, sealedBefore, at), tx.Exec(putServiceKeySQL, name, wrapped, sealed, at))
+		return errors.Join(tx.Exec(putServiceKeySQL, name+previousSuffix, before, sealedBefore, at),
+			tx.Exec(putServiceKeySQL, name, wrapped, sealed, at))
 	})
 	if err != nil {
 		return fmt.Errorf("renew the service key %s: %w", name, err)
@@ -199,7 +204,9 @@ func (s ServiceKeys) Rewrap(ctx context.Context) (moved int, err error) {
 	}
 	var all []row
 	err = s.DB.Read(db.AsService(ctx), func(r db.Reader) (err error) {
-		all, err = db.Collect(r, func(scan func(...any) error) (o row, err error) { return o, scan(&o.name, &o.wrapped) }, serviceKeysSQL)
+		all, err = db.Collect(r, func(scan func(...any) error) (o row, err error) {
+			return o, scan(&o.name, &o.wrapped)
+		}, serviceKeysSQL)
 		return err
 	})
 	if err != nil {

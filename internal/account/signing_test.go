@@ -101,7 +101,9 @@ func coldSignature(d *db.DB, m *secret.Master, id string, body []byte) (string, 
 func wrappedBy(t *testing.T, d *db.DB, id string) {
 	t.Helper()
 	err := d.Read(t.Context(), func(r db.Reader) error {
-		all, err := db.Collect(r, func(scan func(...any) error) (b []byte, err error) { return b, scan(&b) }, "SELECT wrapped FROM client_data_keys")
+		all, err := db.Collect(r, func(scan func(...any) error) (b []byte, err error) {
+			return b, scan(&b)
+		}, "SELECT wrapped FROM client_data_keys")
 		for _, w := range all {
 			if got, err := secret.KeyID(w); err != nil || got != id {
 				t.Errorf("a data key is under %s, want %s: %v", got, id, err)
@@ -149,7 +151,8 @@ func TestRowsSwappedBetweenClientsDoNotOpen(t *testing.T) {
 			}
 		}
 		// Somebody who can write to the database gives a's row the sealed text of b.
-		swap("UPDATE api_keys SET sealed = (SELECT sealed FROM api_keys WHERE kid = $1) WHERE kid = $2", b.Keys[0].Kid, a.Keys[0].Kid)
+		swap("UPDATE api_keys SET sealed = (SELECT sealed FROM api_keys WHERE kid = $1) WHERE kid = $2", b.Keys[0].Kid,
+			a.Keys[0].Kid)
 		cold := open(t, d, func(o *account.Options) { o.Master = n.master })
 		if _, _, err := cold.SigningKeys(t.Context(), "a"); !errors.Is(err, secret.ErrBroken) {
 			t.Errorf("another client's key signs: %v", err)

@@ -92,7 +92,8 @@ func (c Caller) Spend(now time.Time, cost int) {
 func limited(message string, wait time.Duration) *fault.Error {
 	return &fault.Error{
 		Kind: fault.Limited, Message: message, RetryAfter: max(wait, time.Second),
-		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait for Retry-After before the next request"}},
+		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General,
+			Message: "wait for Retry-After before the next request"}},
 	}
 }
 
@@ -142,7 +143,8 @@ func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
 		c.profile.Config = new(Config)
 		if err := json.Unmarshal([]byte(text), c.profile.Config); err != nil {
 			// One damaged row must not keep the revocation of another client's key from being seen.
-			a.log.Error("the configuration of a client is not readable: its keys are rejected", "client", c.profile.ClientID, "error", err)
+			a.log.Error("the configuration of a client is not readable: its keys are rejected", "client", c.profile.ClientID,
+				"error", err)
 			c.profile.Config = nil
 		}
 		byID[c.profile.ClientID] = c

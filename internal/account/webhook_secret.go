@@ -56,7 +56,8 @@ func webhookSecretContext(clientID, id string) secret.Context {
 // carry the headers of Standard Webhooks, signed with all that are not revoked.
 // text fixes it, empty: a random one. A client with two: fault.Conflict. The text
 // is returned here and never shown again.
-func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clientID string, text secret.Secret) (WebhookSecret, secret.Secret, error) {
+func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clientID string,
+	text secret.Secret) (WebhookSecret, secret.Secret, error) {
 	none := func(err error) (WebhookSecret, secret.Secret, error) {
 		return WebhookSecret{}, secret.Secret{}, fmt.Errorf("make a webhook secret of client %s: %w", clientID, err)
 	}
@@ -97,7 +98,8 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clie
 			return conflict("the client already has %d webhook secrets: revoke one first", usable)
 		}
 		made.CreatedAt = e.tx.Now()
-		err = e.tx.Insert("webhook_secrets", newSecretColumns, []any{made.ID, clientID, made.digest[:], sealed, db.Micros(made.CreatedAt)})
+		err = e.tx.Insert("webhook_secrets", newSecretColumns,
+			[]any{made.ID, clientID, made.digest[:], sealed, db.Micros(made.CreatedAt)})
 		if err != nil {
 			return err
 		}
@@ -112,7 +114,8 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clie
 
 // RevokeWebhookSecret ends a secret; with the last one the headers of Standard
 // Webhooks go. Twice is as once. Unknown: fault.NotFound.
-func (a *Accounts) RevokeWebhookSecret(ctx context.Context, by audit.Actor, clientID, id string) (revoked WebhookSecret, err error) {
+func (a *Accounts) RevokeWebhookSecret(ctx context.Context, by audit.Actor,
+	clientID, id string) (revoked WebhookSecret, err error) {
 	err = a.change(ctx, by, clientID, func(e *edit) error {
 		all, err := db.Collect(e.tx, scanWebhookSecret, clientSecretsSQL, clientID)
 		if err != nil {

@@ -49,7 +49,8 @@ func TestWebhookSecretsSignSideBySideUntilOneIsRevoked(t *testing.T) {
 		if got := n.standard(t, "acme"); len(got) != 2 || got[0] != text.RevealText() || got[1] != fixed.RevealText() {
 			t.Errorf("signs with %v, oldest first", got)
 		}
-		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "acme", secret.Secret{}); fault.KindOf(err) != fault.Conflict {
+		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "acme",
+			secret.Secret{}); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("a third: %v", err)
 		}
 		if got := n.standard(t, "other"); got != nil {
@@ -63,14 +64,16 @@ func TestWebhookSecretsSignSideBySideUntilOneIsRevoked(t *testing.T) {
 		if got := cold.standard(t, "acme"); len(got) != 2 || got[1] != fixed.RevealText() {
 			t.Errorf("after a restart: %v", got)
 		}
-		if one, err := n.RevokeWebhookSecret(t.Context(), operator(), "acme", first.ID); err != nil || one.RevokedAt.IsZero() {
+		if one, err := n.RevokeWebhookSecret(t.Context(), operator(), "acme", first.ID); err != nil ||
+			one.RevokedAt.IsZero() {
 			t.Fatal(one, err)
 		}
 		if got := n.standard(t, "acme"); len(got) != 1 || got[0] != fixed.RevealText() {
 			t.Errorf("after revoke: %v", got)
 		}
 		entries := len(n.audit(t, "acme"))
-		if _, err := n.RevokeWebhookSecret(t.Context(), operator(), "acme", first.ID); err != nil || len(n.audit(t, "acme")) != entries {
+		if _, err := n.RevokeWebhookSecret(t.Context(), operator(), "acme", first.ID); err != nil ||
+			len(n.audit(t, "acme")) != entries {
 			t.Errorf("revoked twice: %v, %d new entries", err, len(n.audit(t, "acme"))-entries)
 		}
 		if _, err := n.RevokeWebhookSecret(t.Context(), operator(), "other", second.ID); fault.KindOf(err) != fault.NotFound {
@@ -79,13 +82,16 @@ func TestWebhookSecretsSignSideBySideUntilOneIsRevoked(t *testing.T) {
 		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "acme", text); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("one that was revoked comes back: %v", err)
 		}
-		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "acme", secret.FromText("whsec_short")); fault.KindOf(err) != fault.Invalid {
+		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "acme",
+			secret.FromText("whsec_short")); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("one that is none: %v", err)
 		}
-		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "nobody", secret.Secret{}); fault.KindOf(err) != fault.NotFound {
+		if _, _, err := n.CreateWebhookSecret(t.Context(), operator(), "nobody",
+			secret.Secret{}); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("of nobody: %v", err)
 		}
-		if got := n.client(t, "acme").WebhookSecrets; len(got) != 2 || got[0].ID != first.ID || got[0].RevokedAt.IsZero() || !got[1].RevokedAt.IsZero() {
+		if got := n.client(t, "acme").WebhookSecrets; len(got) != 2 || got[0].ID != first.ID || got[0].RevokedAt.IsZero() ||
+			!got[1].RevokedAt.IsZero() {
 			t.Errorf("listed %+v", got)
 		}
 		if v := n.verdict(t, "acme"); v.Broken != nil {

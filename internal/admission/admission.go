@@ -60,7 +60,8 @@ func (g *Gate) Enter(ctx context.Context) error {
 	if g.closed.Load() {
 		return &fault.Error{Kind: fault.Unavailable, RetryAfter: closedFor,
 			Message: "the service was restored from a backup and is asking the tax authorities what they hold; submit again later",
-			Faults:  []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "transactions are not accepted until the restoration ends; reading works"}}}
+			Faults: []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General,
+				Message: "transactions are not accepted until the restoration ends; reading works"}}}
 	}
 	if g.isFull(ctx) {
 		e := fault.Overloaded("the queue of transactions")

@@ -81,7 +81,8 @@ func (g *Gap) Key() Key { return Key{g.Number, g.Reference, g.ID1, g.ID2} }
 
 // Receipt is the authority's word on the document, as far as it can be had.
 func (g *Gap) Receipt() country.Receipt {
-	return country.Receipt{Outcome: country.Accepted, AuthorityID1: g.ID1, AuthorityID2: g.ID2, QRCode: g.QRCode, SHA256: g.SHA256, At: g.At}
+	return country.Receipt{Outcome: country.Accepted, AuthorityID1: g.ID1, AuthorityID2: g.ID2, QRCode: g.QRCode,
+		SHA256: g.SHA256, At: g.At}
 }
 
 // near reports whether a document's day is a given one, or next to it.

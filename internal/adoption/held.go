@@ -79,7 +79,8 @@ func Decided(r db.Reader, operationID string) (d Decision, number string, err er
 // Decide stores what a person said. Who adopts where the authority has no list
 // names the document.
 func Decide(tx *db.Tx, operationID string, d Decision, doc Gap) (Held, error) {
-	h, err := scanHeld(tx.Row("SELECT "+heldColumns+" FROM held_operations WHERE operation_id = $1 AND decision = ''", operationID).Scan)
+	h, err := scanHeld(tx.Row("SELECT "+heldColumns+" FROM held_operations WHERE operation_id = $1 AND decision = ''",
+		operationID).Scan)
 	if errors.Is(err, db.ErrNoRows) {
 		return h, fault.New(fault.Conflict, "operation %s does not wait for a decision", operationID)
 	}
@@ -95,7 +96,8 @@ func Decide(tx *db.Tx, operationID string, d Decision, doc Gap) (Held, error) {
 		}
 		h.Number = doc.Number
 	}
-	return h, tx.Exec("UPDATE held_operations SET decision = $2, number = $3, decided_at = $4 WHERE operation_id = $1", operationID, string(d), h.Number, db.Micros(tx.Now()))
+	return h, tx.Exec("UPDATE held_operations SET decision = $2, number = $3, decided_at = $4 WHERE operation_id = $1",
+		operationID, string(d), h.Number, db.Micros(tx.Now()))
 }
 
 // Unlisted notes that a supplier's authority has no list: which periods it was

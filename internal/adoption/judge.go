@@ -52,7 +52,8 @@ func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
 
 func scanGap(scan func(...any) error) (g Gap, err error) {
 	var sales *string
-	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Customer, &sales, &g.SHA256, &g.QRCode, db.NullInstant(&g.At))
+	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Customer, &sales,
+		&g.SHA256, &g.QRCode, db.NullInstant(&g.At))
 	if err == nil && sales != nil {
 		err = json.Unmarshal([]byte(*sales), &g.Sales)
 	}
@@ -152,7 +153,8 @@ func (g *Gap) tells() bool { return g.Gross != nil || g.Net != nil && g.Tax != n
 // differs reports whether the authority holds something else.
 func (g *Gap) differs(o *operation.Operation) bool {
 	sum := func(theirs *int64, ours int64) bool { return theirs != nil && *theirs != ours }
-	return g.Kind != "" && g.Kind != o.Kind || sum(g.Gross, o.Totals.Gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax) || anothers(g.Customer, o.Document.Customer)
+	return g.Kind != "" && g.Kind != o.Kind || sum(g.Gross, o.Totals.Gross) || sum(g.Net, o.Totals.Net) ||
+		sum(g.Tax, o.Totals.Tax) || anothers(g.Customer, o.Document.Customer)
 }
 
 // anothers reports whether a tax number is not the buyer's. Authorities write them

@@ -91,7 +91,8 @@ func (a *Alerts) RaiseIn(tx *db.Tx, name Name, subject, message string) error {
 // somebody has acknowledged it meanwhile.
 func (a *Alerts) RaiseOnceIn(tx *db.Tx, since time.Time, what Alert) error {
 	var times int64
-	if err := tx.Row(raisedSinceSQL, string(what.Name), clip(what.Subject, SubjectBytesMax), db.Micros(since)).Scan(&times); err != nil {
+	if err := tx.Row(raisedSinceSQL, string(what.Name), clip(what.Subject, SubjectBytesMax),
+		db.Micros(since)).Scan(&times); err != nil {
 		return fmt.Errorf("look for alert %s of %q: %w", what.Name, what.Subject, err)
 	}
 	if times > 0 {
@@ -187,7 +188,8 @@ func Acknowledge(tx *db.Tx, id, who string) error {
 // keep no other write waiting, and answers how many. Open ones stay.
 func (a *Alerts) Forget(ctx context.Context, before time.Time) (int, error) {
 	at := db.Micros(before)
-	return a.db.Trim(ctx, db.Trim{Table: "alerts", Key: "alert_id", By: "last_at", Before: at, Where: "acknowledged_at IS NOT NULL AND acknowledged_at < $1", Args: []any{at}})
+	return a.db.Trim(ctx, db.Trim{Table: "alerts", Key: "alert_id", By: "last_at", Before: at,
+		Where: "acknowledged_at IS NOT NULL AND acknowledged_at < $1", Args: []any{at}})
 }
 
 // clip is [fault.Clip] with a mark where something was cut off.

@@ -163,7 +163,8 @@ func TestAnAcknowledgedAlertIsClosedAndOpensAnew(t *testing.T) {
 		}
 		raise()
 		all := k.list(t, alert.Filter{})
-		if len(all) != 2 || all[0].Times != 1 || !all[0].AcknowledgedAt.IsZero() || all[1].AcknowledgedBy != "ana" || all[1].AcknowledgedAt.IsZero() {
+		if len(all) != 2 || all[0].Times != 1 || !all[0].AcknowledgedAt.IsZero() || all[1].AcknowledgedBy != "ana" ||
+			all[1].AcknowledgedAt.IsZero() {
 			t.Errorf("got %+v", all)
 		}
 		for _, id := range []string{first.ID, "nobody"} {
@@ -201,7 +202,8 @@ func TestAnAlertOfAWriteThatFailsIsNeverTold(t *testing.T) {
 		if err := raise(nil); err != nil {
 			t.Fatal(err)
 		}
-		if n := k.counted(t, alert.OperationQuarantined); n != 1 || !strings.Contains(k.logged(), "alert=operation_quarantined subject=op1") {
+		if n := k.counted(t, alert.OperationQuarantined); n != 1 ||
+			!strings.Contains(k.logged(), "alert=operation_quarantined subject=op1") {
 			t.Errorf("not told: metric %v, log %q", n, k.logged())
 		}
 	})
@@ -248,7 +250,8 @@ func TestTextsAreCutToFitAndNeverRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := k.list(t, alert.Filter{})[0]
-			if len(got.Message) > alert.MessageBytesMax || len(got.Subject) > alert.SubjectBytesMax || !utf8.ValidString(got.Message) {
+			if len(got.Message) > alert.MessageBytesMax || len(got.Subject) > alert.SubjectBytesMax ||
+				!utf8.ValidString(got.Message) {
 				t.Errorf("stored %d and %d bytes", len(got.Subject), len(got.Message))
 			}
 			if cut := len(text) > alert.MessageBytesMax; cut != strings.HasSuffix(got.Message, "…") {

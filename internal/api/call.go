@@ -256,7 +256,8 @@ func newLargeGate() *turnstile.Gate {
 
 func tooLarge() error {
 	return fault.New(fault.TooLarge, "the body is larger than %d bytes", bodyBytesMax).
-		With(fault.Fault{Code: fault.BodyTooLarge, Type: fault.General, Message: fmt.Sprintf("the body is larger than %d bytes", bodyBytesMax)})
+		With(fault.Fault{Code: fault.BodyTooLarge, Type: fault.General,
+			Message: fmt.Sprintf("the body is larger than %d bytes", bodyBytesMax)})
 }
 
 // answer writes v as JSON.
@@ -324,9 +325,11 @@ func (c *call) raw(status int, media string, text []byte) {
 
 // actingAs is the transaction slice's view of the caller.
 func (c *call) actingAs() filing.Caller {
-	return filing.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase, WarnTotals: c.caller.Config.Totals == account.TotalsWarn}
+	return filing.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase,
+		WarnTotals: c.caller.Config.Totals == account.TotalsWarn}
 }
 
 func notFound(message string) *fault.Error {
-	return fault.New(fault.NotFound, "%s", message).With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: message})
+	return fault.New(fault.NotFound, "%s",
+		message).With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: message})
 }

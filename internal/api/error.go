@@ -25,9 +25,12 @@ const faultsMax = 100
 // statuses maps kinds to HTTP. 409 and 410 are told apart from 400 because a
 // client acts on them differently.
 var statuses = map[fault.Kind]int{
-	fault.Internal: http.StatusInternalServerError, fault.Invalid: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized,
-	fault.Forbidden: http.StatusForbidden, fault.NotFound: http.StatusNotFound, fault.Conflict: http.StatusConflict, fault.Expired: http.StatusGone,
-	fault.TooLarge: http.StatusRequestEntityTooLarge, fault.MediaType: http.StatusUnsupportedMediaType, fault.Limited: http.StatusTooManyRequests,
+	fault.Internal: http.StatusInternalServerError, fault.Invalid: http.StatusBadRequest,
+	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden:       http.StatusForbidden, fault.NotFound: http.StatusNotFound, fault.Conflict: http.StatusConflict,
+	fault.Expired:  http.StatusGone,
+	fault.TooLarge: http.StatusRequestEntityTooLarge, fault.MediaType: http.StatusUnsupportedMediaType,
+	fault.Limited:     http.StatusTooManyRequests,
 	fault.Unavailable: http.StatusServiceUnavailable,
 }
 
@@ -54,7 +57,8 @@ func (a *API) refuse(c *call, err error) {
 		return // the client went away; nobody reads an answer
 	}
 	if !errors.As(err, &e) || e.Kind == fault.Internal {
-		a.log.Error("request", "request_id", c.id, "method", c.Method, "path", c.URL.Path, "client", c.caller.ClientID, "error", err)
+		a.log.Error("request", "request_id", c.id, "method", c.Method, "path", c.URL.Path, "client", c.caller.ClientID,
+			"error", err)
 		e = fault.New(fault.Internal, "an internal error occurred; quote request %s", c.id)
 	}
 	if e.Kind == fault.Unavailable {

@@ -38,7 +38,8 @@ type Query struct {
 func ReadQuery(raw string) (Query, error) {
 	c := &call{Request: &http.Request{URL: &url.URL{RawQuery: raw}}}
 	q := c.query("limit", "cursor", "from", "to", "status", "country_code")
-	got := Query{q.limit(), q.cursor(), q.time("from"), q.time("to"), q.oneOf("status", "SUCCESS", "FAILURE"), q.matching("country_code", countryForm, "a country")}
+	got := Query{q.limit(), q.cursor(), q.time("from"), q.time("to"), q.oneOf("status", "SUCCESS", "FAILURE"),
+		q.matching("country_code", countryForm, "a country")}
 	return got, q.err()
 }
 

@@ -21,7 +21,8 @@ import (
 // that name parameters; a cursor comes back as it was given out.
 func FuzzQuery(f *testing.F) {
 	for _, raw := range []string{
-		"", "limit=20&cursor=MDE5N2YwYTA&from=2026-01-31&to=2026-01-31T23:59:59Z&status=SUCCESS&country_code=es", "limit=101", "limit=1&limit=2", "cursor=%00", "%zz;&&=",
+		"", "limit=20&cursor=MDE5N2YwYTA&from=2026-01-31&to=2026-01-31T23:59:59Z&status=SUCCESS&country_code=es",
+		"limit=101", "limit=1&limit=2", "cursor=%00", "%zz;&&=",
 		"from=2026-02-30", "to=9999-12-31", "\xff=\xfe",
 	} {
 		f.Add(raw)
@@ -47,11 +48,13 @@ func FuzzQuery(f *testing.F) {
 		}
 		known := []string{"limit", "cursor", "from", "to", "status", "country_code"}
 		for name, list := range values {
-			if len(list) != 1 || !utf8.ValidString(list[0]) || strings.Contains(list[0], "\x00") || !slices.Contains(known, name) {
+			if len(list) != 1 || !utf8.ValidString(list[0]) || strings.Contains(list[0], "\x00") ||
+				!slices.Contains(known, name) {
 				t.Fatalf("%q is taken with %q twice, unknown or not to be stored", raw, name)
 			}
 		}
-		if q.Limit < 1 || q.Limit > 100 || len(q.Cursor) > 200 || q.Status != values.Get("status") || q.Country != values.Get("country_code") || len(q.Country) != 0 && len(q.Country) != 2 {
+		if q.Limit < 1 || q.Limit > 100 || len(q.Cursor) > 200 || q.Status != values.Get("status") ||
+			q.Country != values.Get("country_code") || len(q.Country) != 0 && len(q.Country) != 2 {
 			t.Fatalf("%q is %+v", raw, q)
 		}
 		for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {
@@ -74,7 +77,8 @@ func FuzzHead(f *testing.F) {
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, id, authorization, key, forwarded, remote string) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header = http.Header{"X-Request-Id": {id}, "Authorization": {authorization}, "X-Api-Key": {key}, "X-Forwarded-For": {forwarded}}
+		r.Header = http.Header{"X-Request-Id": {id}, "Authorization": {authorization}, "X-Api-Key": {key},
+			"X-Forwarded-For": {forwarded}}
 		r.RemoteAddr = remote
 		got := api.RequestID(r)
 		if got == "" || len(got) > 128 || strings.ContainsFunc(got, func(c rune) bool { return c <= ' ' || c > '~' }) {
@@ -89,7 +93,8 @@ func FuzzHead(f *testing.F) {
 			last := strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:])
 			said, err := netip.ParseAddr(last)
 			peer, _ := netip.ParseAddrPort(remote)
-			if err == nil && said.WithZone("") != addr.WithZone("") || err != nil && peer.Addr().WithZone("") != addr.WithZone("") {
+			if err == nil && said.WithZone("") != addr.WithZone("") ||
+				err != nil && peer.Addr().WithZone("") != addr.WithZone("") {
 				t.Fatalf("%q from %q is %s", forwarded, remote, addr)
 			}
 		}

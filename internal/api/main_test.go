@@ -19,7 +19,8 @@ func bare(t testing.TB, ready func(context.Context) error) *api.API {
 	if ready == nil {
 		ready = func(context.Context) error { return nil }
 	}
-	a, err := api.New(api.Config{BaseURL: "https://api.example.com/", Version: "1.2.3", Ready: ready, Log: slog.New(slog.DiscardHandler)})
+	a, err := api.New(api.Config{BaseURL: "https://api.example.com/", Version: "1.2.3", Ready: ready,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,9 +72,12 @@ func (a *API) describe(routes []route) ([]byte, error) {
 		},
 		"servers": []any{object{"url": trimBase(a.cfg.BaseURL)}},
 		"tags": []any{
-			object{"name": "Transactions", "description": "Sales, and corrections of sales."}, object{"name": "Countries", "description": "Requirements of each country."},
-			object{"name": "Onboarding", "description": "Companies on whose behalf sales are issued."}, object{"name": "Lookup", "description": "Tax-number validation."},
-			object{"name": "Webhooks", "description": "Events and their delivery."}, object{"name": "Documents", "description": "Generated files."},
+			object{"name": "Transactions", "description": "Sales, and corrections of sales."},
+			object{"name": "Countries", "description": "Requirements of each country."},
+			object{"name": "Onboarding", "description": "Companies on whose behalf sales are issued."},
+			object{"name": "Lookup", "description": "Tax-number validation."},
+			object{"name": "Webhooks", "description": "Events and their delivery."},
+			object{"name": "Documents", "description": "Generated files."},
 			object{"name": "Service", "description": "The service itself."},
 		},
 		"paths":      paths,
@@ -120,8 +123,11 @@ func webhookDocs() object {
 			"summary":     summary,
 			"description": "Signed: X-Service-Hmac-SHA256, or the header you chose, is the lower-case hex HMAC-SHA256 of the raw body with your API key. With a webhook secret, the headers of Standard Webhooks are sent as well. Any 2xx is success.",
 			"parameters": []any{
-				object{"name": webhook.HeaderSignature, "in": "header", "required": true, "description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
-				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the other key of a rotation: the newer one before promotion, the retiring one afterwards until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+				object{"name": webhook.HeaderSignature, "in": "header", "required": true,
+					"description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.",
+					"schema":      object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+				object{"name": webhook.HeaderSignatureNext, "in": "header",
+					"description": "The same with the other key of a rotation: the newer one before promotion, the retiring one afterwards until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 			},
 			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": notification()}}},
 			"responses":   object{"2XX": object{"description": "Received."}},
@@ -132,7 +138,8 @@ func webhookDocs() object {
 
 func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	d := r.doc
-	op := object{"tags": []any{d.tag}, "summary": d.summary, "operationId": operationName(r), "responses": a.describeAnswers(r, schemas)}
+	op := object{"tags": []any{d.tag}, "summary": d.summary, "operationId": operationName(r),
+		"responses": a.describeAnswers(r, schemas)}
 	if d.description != "" {
 		op["description"] = d.description
 	}
@@ -151,7 +158,8 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	}
 	var params []any
 	for _, p := range d.params {
-		params = append(params, object{"name": p.name, "in": p.in, "required": p.in == "path", "description": p.about, "schema": p.schema})
+		params = append(params, object{"name": p.name, "in": p.in, "required": p.in == "path", "description": p.about,
+			"schema": p.schema})
 	}
 	if params != nil {
 		op["parameters"] = params
@@ -209,14 +217,16 @@ func (b *schemaBook) content(v any) object {
 		}
 		return all
 	case whole:
-		return object{"application/json": object{"schema": object{"allOf": []any{b.of(reflect.TypeOf(v.answer))}, "required": list(v.required...)}}}
+		return object{"application/json": object{"schema": object{"allOf": []any{b.of(reflect.TypeOf(v.answer))},
+			"required": list(v.required...)}}}
 	}
 	return object{"application/json": object{"schema": b.of(reflect.TypeOf(v))}}
 }
 
 func describeAnswer(status int, content object) object {
 	header := func(about string) object { return object{"description": about, "schema": object{"type": "string"}} }
-	headers := object{"X-Request-Id": header("Request id: yours if you sent one, otherwise ours. Quote it when you contact support.")}
+	headers := object{"X-Request-Id": header(
+		"Request id: yours if you sent one, otherwise ours. Quote it when you contact support.")}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		headers["Retry-After"] = object{"description": "Seconds to wait.", "schema": object{"type": "integer", "minimum": 1}}
@@ -311,7 +321,8 @@ func (b *schemaBook) named(t reflect.Type) object {
 	b.members(t, name, properties, &required)
 	b.components[name] = object{"type": "object", "properties": properties, "required": required}
 	if t == reflect.TypeFor[onboarding.Reference]() {
-		b.components[name].(object)["oneOf"] = []any{object{"required": list("job_id", "job_status_location")}, object{"required": list("id", "location")}}
+		b.components[name].(object)["oneOf"] = []any{object{"required": list("job_id", "job_status_location")},
+			object{"required": list("id", "location")}}
 	}
 	return ref(name)
 }

@@ -56,10 +56,12 @@ func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := doc.Validate(t.Context()); err != nil { // of 3.1: schemas, references, operation ids, and every example against its schema
+	// of 3.1: schemas, references, operation ids, and every example against its schema
+	if err := doc.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	broken := strings.Replace(string(text), `"unit_price":7570`, `"unit_price":"7570"`, 1) // in an example: is anybody looking?
+	// in an example: is anybody looking?
+	broken := strings.Replace(string(text), `"unit_price":7570`, `"unit_price":"7570"`, 1)
 	if other, err := openapi3.NewLoader().LoadFromData([]byte(broken)); err != nil || other.Validate(t.Context()) == nil {
 		t.Error("a document with a wrong example passes")
 	}
@@ -195,7 +197,8 @@ func TestEveryPublishedCodeIsListed(t *testing.T) {
 	}
 	for i, m := range fault.Codes() {
 		row := table[i].(object)
-		if enum[i] != string(m.Code) || row["code"] != string(m.Code) || row["meaning"] != m.Meaning || row["action"] != m.Action {
+		if enum[i] != string(m.Code) || row["code"] != string(m.Code) || row["meaning"] != m.Meaning ||
+			row["action"] != m.Action {
 			t.Errorf("code %s: schema %v, table %v", m.Code, enum[i], row)
 		}
 	}

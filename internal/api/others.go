@@ -32,12 +32,16 @@ type countryAnswer struct {
 // countryOf shows a pack; a list without entries is empty, never null.
 func (c *call) countryOf(p country.Pack) countryAnswer {
 	f := p.Facts
-	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required), orEmpty(f.Forbidden)
-	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes, f.Reasons = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes), orEmpty(f.Reasons)
+	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required),
+		orEmpty(f.Forbidden)
+	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes, f.Reasons = orEmpty(f.Allowed), orEmpty(f.MaxLengths),
+		orEmpty(f.Regimes), orEmpty(f.ReasonCodes), orEmpty(f.Reasons)
 	f.Roles = orEmpty(f.Roles)
-	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
+	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings),
+		orEmpty(f.Credentials)
 	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)
-	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Years: p.KeptYears(), Facts: f}
+	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources),
+		Years: p.KeptYears(), Facts: f}
 	if useCase, enabled := c.caller.Config.UseCase(p.Code); enabled {
 		answer.Enabled = &useCase
 	}
@@ -124,7 +128,9 @@ func (a *API) listCompanies(c *call) error {
 
 func (a *API) closeCompany(c *call) error {
 	id := c.PathValue("id")
-	err := a.cfg.Companies.Close(c.Context(), c.caller.ClientID, id, func(r db.Reader) (bool, error) { return period.Open(r, c.caller.ClientID, id) })
+	err := a.cfg.Companies.Close(c.Context(), c.caller.ClientID, id, func(r db.Reader) (bool, error) {
+		return period.Open(r, c.caller.ClientID, id)
+	})
 	if err != nil {
 		return err
 	}

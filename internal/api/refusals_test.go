@@ -16,7 +16,8 @@ func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
 		after  time.Duration
 		silent int64
 		speak  bool
-	}{{0, 0, true}, {1, 0, false}, {time.Second - 1, 0, false}, {time.Second, 2, true}, {time.Second + 1, 0, false}, {2 * time.Second, 1, true}} {
+	}{{0, 0, true}, {1, 0, false}, {time.Second - 1, 0, false}, {time.Second, 2, true}, {time.Second + 1, 0, false},
+		{2 * time.Second, 1, true}} {
 		if silent, speak := next(at.Add(c.after)); silent != c.silent || speak != c.speak {
 			t.Errorf("after %s: %d silent, spoken %v; want %d, %v", c.after, silent, speak, c.silent, c.speak)
 		}

@@ -32,10 +32,12 @@ func wantRefusal(t testing.TB, w *httptest.ResponseRecorder, status int, code fa
 	if err := d.Decode(&body); err != nil {
 		t.Fatalf("status %d with %q: %v", w.Code, w.Body, err)
 	}
-	if w.Code != status || len(body.Errors) == 0 || body.Errors[0].Code != code || body.Message == "" || body.Errors[0].Message == "" || body.Errors[0].Type == "" {
+	if w.Code != status || len(body.Errors) == 0 || body.Errors[0].Code != code || body.Message == "" ||
+		body.Errors[0].Message == "" || body.Errors[0].Type == "" {
 		t.Errorf("got %d %+v, want %d %s", w.Code, body, status, code)
 	}
-	if w.Header().Get("Content-Type") != "application/json" || w.Header().Get("X-Request-Id") == "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+	if w.Header().Get("Content-Type") != "application/json" || w.Header().Get("X-Request-Id") == "" ||
+		w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("headers %v", w.Header())
 	}
 	return body
@@ -44,10 +46,12 @@ func wantRefusal(t testing.TB, w *httptest.ResponseRecorder, status int, code fa
 func TestUnknownPathsAre404WithoutAKey(t *testing.T) {
 	t.Parallel()
 	a := bare(t, nil)
-	for _, path := range []string{"/", "/v2/transactions", "/v1", "/v1/transactions/", "/v1//transactions", "/v1/./transactions", "/v1/transactions/../transactions", "//", "/docs/../v1/transactions",
+	for _, path := range []string{"/", "/v2/transactions", "/v1", "/v1/transactions/", "/v1//transactions",
+		"/v1/./transactions", "/v1/transactions/../transactions", "//", "/docs/../v1/transactions",
 		"/docs/index", "/docs/index.html.gz", "/docs/nothing", "/metrics", "/debug/pprof/", "/console", "/%00", "/%ff"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-			if w := ask(a, method, path); method == http.MethodGet || !strings.HasPrefix(path, "/docs/") || strings.Contains(path, "..") {
+			if w := ask(a, method, path); method == http.MethodGet || !strings.HasPrefix(path, "/docs/") ||
+				strings.Contains(path, "..") {
 				wantRefusal(t, w, http.StatusNotFound, fault.CodeNotFound)
 			}
 		}
@@ -146,8 +150,10 @@ func TestHEADIsGETWithoutABody(t *testing.T) {
 		}
 		none, _ := io.ReadAll(head.Body)
 		head.Body.Close()
-		if head.StatusCode != got.StatusCode || head.ContentLength != int64(len(body)) || len(none) != 0 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
-			t.Errorf("%s: HEAD %d, %d bytes announced and %d sent; GET %d, %d bytes", path, head.StatusCode, head.ContentLength, len(none), got.StatusCode, len(body))
+		if head.StatusCode != got.StatusCode || head.ContentLength != int64(len(body)) || len(none) != 0 ||
+			head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
+			t.Errorf("%s: HEAD %d, %d bytes announced and %d sent; GET %d, %d bytes", path, head.StatusCode, head.ContentLength,
+				len(none), got.StatusCode, len(body))
 		}
 	}
 }
@@ -155,19 +161,24 @@ func TestHEADIsGETWithoutABody(t *testing.T) {
 func TestAPanicIs500AndTellsNothing(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	a, err := api.New(api.Config{BaseURL: "https://x", Log: slog.New(slog.NewTextHandler(&logged, nil)), Ready: func(context.Context) error { panic("the secret plan") }})
+	a, err := api.New(api.Config{BaseURL: "https://x", Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Ready: func(context.Context) error {
+			panic("the secret plan")
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := ask(a, http.MethodGet, "/readyz", "X-Request-Id", "req-9")
 	body := wantRefusal(t, w, http.StatusInternalServerError, fault.InternalError)
-	if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "panic") || strings.Contains(w.Body.String(), ".go") {
+	if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "panic") ||
+		strings.Contains(w.Body.String(), ".go") {
 		t.Errorf("the answer tells %s", w.Body)
 	}
 	if !strings.Contains(body.Message, "req-9") {
 		t.Errorf("the answer has no request id to quote: %s", body.Message)
 	}
-	if !strings.Contains(logged.String(), "the secret plan") || !strings.Contains(logged.String(), "req-9") || !strings.Contains(logged.String(), "stack=") {
+	if !strings.Contains(logged.String(), "the secret plan") || !strings.Contains(logged.String(), "req-9") ||
+		!strings.Contains(logged.String(), "stack=") {
 		t.Errorf("the operator sees only %s", logged.String())
 	}
 }

@@ -62,15 +62,22 @@ func (a *API) docsPage(c *call) error {
 
 // Codes of a 400, by what is read.
 var (
-	shapeCodes   = []fault.Code{fault.FieldRequired, fault.FieldNotValid, fault.JSONNotValid}
-	saleCodes    = append(shapeCodes[:3:3], fault.UnsupportedField, fault.ValidationMatchInvalid, fault.UnsupportedCountry, fault.UnsupportedOperation)
-	companyCodes = append(shapeCodes[:3:3], fault.UnsupportedField, fault.UnsupportedCountry, fault.ValidationMatchInvalid, fault.CredentialsInvalid)
-	queryCodes   = []fault.Code{fault.FieldNotValid}
-	resultCodes  = []fault.Code{fault.SupplierUnknown, fault.AuthorityRejected, fault.AuthorityNumberUsed, fault.AuthorityUnavailable, fault.CredentialsInvalid, fault.InternalError,
-		fault.AuthorityNotConfigured, fault.AuthorityUnreachable, fault.AuthorityError, fault.AuthorityWait, fault.ChainStopped, fault.OutcomeUnknown, fault.DocumentsUnavailable, fault.BehindAnother, fault.Held,
-		fault.FieldUnknown, fault.AuthorityIDUnavailable, fault.PayloadDiffers, fault.NumberReused, fault.RateUnusual, fault.TaxNumberDoubtful, fault.LanguageFallback, fault.ScriptUnavailable, fault.DateMoved,
+	shapeCodes = []fault.Code{fault.FieldRequired, fault.FieldNotValid, fault.JSONNotValid}
+	saleCodes  = append(shapeCodes[:3:3], fault.UnsupportedField, fault.ValidationMatchInvalid,
+		fault.UnsupportedCountry, fault.UnsupportedOperation)
+	companyCodes = append(shapeCodes[:3:3], fault.UnsupportedField, fault.UnsupportedCountry,
+		fault.ValidationMatchInvalid, fault.CredentialsInvalid)
+	queryCodes  = []fault.Code{fault.FieldNotValid}
+	resultCodes = []fault.Code{fault.SupplierUnknown, fault.AuthorityRejected, fault.AuthorityNumberUsed,
+		fault.AuthorityUnavailable, fault.CredentialsInvalid, fault.InternalError,
+		fault.AuthorityNotConfigured, fault.AuthorityUnreachable, fault.AuthorityError, fault.AuthorityWait,
+		fault.ChainStopped, fault.OutcomeUnknown, fault.DocumentsUnavailable, fault.BehindAnother, fault.Held,
+		fault.FieldUnknown, fault.AuthorityIDUnavailable, fault.PayloadDiffers, fault.NumberReused, fault.RateUnusual,
+		fault.TaxNumberDoubtful, fault.LanguageFallback, fault.ScriptUnavailable, fault.DateMoved,
 		fault.AuthorityRemark, fault.BuyerMustBeTold, fault.ValueAssumed}
-	correctionCodes = append([]fault.Code{fault.ReferenceUnknown, fault.ReferenceNotSuccessful, fault.ReferenceAlreadyCorrected, fault.ReferenceExceeded, fault.UnsupportedOperation, fault.ValidationMatchInvalid, fault.AwaitingAcceptance}, resultCodes...)
+	correctionCodes = append([]fault.Code{fault.ReferenceUnknown, fault.ReferenceNotSuccessful,
+		fault.ReferenceAlreadyCorrected, fault.ReferenceExceeded, fault.UnsupportedOperation, fault.ValidationMatchInvalid,
+		fault.AwaitingAcceptance}, resultCodes...)
 )
 
 // codesOf lists the codes that an answer of a route may have: the tests hold

@@ -42,7 +42,8 @@ func TestTheDocumentationLoadsNothingFromOutside(t *testing.T) {
 	if start.Code != http.StatusSeeOther || start.Header().Get("Location") != "docs/index.html" {
 		t.Fatalf("/docs answers %d to %q", start.Code, start.Header().Get("Location"))
 	}
-	if slash := ask(a, http.MethodGet, "/docs/"); slash.Code != http.StatusSeeOther || slash.Header().Get("Location") != "index.html" {
+	if slash := ask(a, http.MethodGet, "/docs/"); slash.Code != http.StatusSeeOther ||
+		slash.Header().Get("Location") != "index.html" {
 		t.Errorf("/docs/ answers %d to %q", slash.Code, slash.Header().Get("Location"))
 	}
 	pages := map[string]string{}
@@ -143,10 +144,12 @@ func TestTheDocumentationAsAFolderIsWhole(t *testing.T) {
 		pages[f.Name] = string(f.Content)
 	}
 	wholeSite(t, pages)
-	if page := pages["postV1Transactions.html"]; strings.Contains(page, "tryform") || !strings.Contains(page, "YOUR_API_KEY") {
+	if page := pages["postV1Transactions.html"]; strings.Contains(page, "tryform") ||
+		!strings.Contains(page, "YOUR_API_KEY") {
 		t.Error("a page that is a file offers a call nobody answers, or has no placeholder of the key")
 	}
-	if !strings.Contains(pages["search.html"], `src="index.js"`) || !strings.Contains(pages["index.js"], "authority_not_configured") {
+	if !strings.Contains(pages["search.html"], `src="index.js"`) ||
+		!strings.Contains(pages["index.js"], "authority_not_configured") {
 		t.Error("the files cannot be searched")
 	}
 }
@@ -162,7 +165,8 @@ func TestEveryOperationHasItsPage(t *testing.T) {
 			count++
 			o := op.(object)
 			page := ask(a, http.MethodGet, "/docs/"+o["operationId"].(string)+".html").Body.String()
-			for _, wanted := range []string{o["summary"].(string), strings.ToUpper(method), path, `data-language="curl"`, `data-language="Go"`, `data-language="TypeScript"`, `data-language="Python"`, "https://api.example.com/"} {
+			for _, wanted := range []string{o["summary"].(string), strings.ToUpper(method), path, `data-language="curl"`,
+				`data-language="Go"`, `data-language="TypeScript"`, `data-language="Python"`, "https://api.example.com/"} {
 				if !strings.Contains(page, wanted) {
 					t.Errorf("%s %s: its page lacks %q", method, path, wanted)
 				}
@@ -187,23 +191,29 @@ func TestEveryOperationHasItsPage(t *testing.T) {
 
 func TestADemosDocumentationIsFilledIn(t *testing.T) {
 	t.Parallel()
-	a, err := api.New(api.Config{BaseURL: "http://127.0.0.1:8080", Version: "1", Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
+	a, err := api.New(api.Config{BaseURL: "http://127.0.0.1:8080", Version: "1", Ready: func(context.Context) error {
+		return nil
+	}, Log: slog.New(slog.DiscardHandler),
 		Demo: func() *site.Demo {
-			return &site.Demo{Key: "trb_test_demo_secret", Suppliers: map[string]string{"XX": "0123456789abcdef", "ES": "fedcba"}}
+			return &site.Demo{Key: "trb_test_demo_secret",
+				Suppliers: map[string]string{"XX": "0123456789abcdef", "ES": "fedcba"}}
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := ask(a, http.MethodGet, "/docs/postV1Transactions.html").Body.String()
-	if strings.Contains(page, "SUPPLIER_ID") || strings.Contains(page, "YOUR_API_KEY") || strings.Count(page, "0123456789abcdef") < 6 || strings.Count(page, "trb_test_demo_secret") < 5 {
+	if strings.Contains(page, "SUPPLIER_ID") || strings.Contains(page, "YOUR_API_KEY") ||
+		strings.Count(page, "0123456789abcdef") < 6 || strings.Count(page, "trb_test_demo_secret") < 5 {
 		t.Error("the demo's key or supplier is not filled in")
 	}
-	if strings.Contains(ask(bare(t, nil), http.MethodGet, "/docs/postV1Transactions.html").Body.String(), "trb_test_demo_secret") {
+	if strings.Contains(ask(bare(t, nil), http.MethodGet, "/docs/postV1Transactions.html").Body.String(),
+		"trb_test_demo_secret") {
 		t.Error("another service shows the demo's key")
 	}
 }
 
-// What people look for stands first, by whatever name they know it; why the product is made as it is they do not look for.
+// What people look for stands first, by whatever name they know it; why the product is made as it is they do not look
+// for.
 func TestASearchFindsWhereAThingIsExplainedFirst(t *testing.T) {
 	t.Parallel()
 	a := bare(t, nil)
@@ -217,7 +227,8 @@ func TestASearchFindsWhereAThingIsExplainedFirst(t *testing.T) {
 			t.Errorf("%q finds %q first, not %s", words, found, wanted)
 		}
 	}
-	if page := ask(a, http.MethodGet, "/docs/search.html?q=decision").Body.String(); strings.Contains(page, `href="decision-`) {
+	if page := ask(a, http.MethodGet, "/docs/search.html?q=decision").Body.String(); strings.Contains(page,
+		`href="decision-`) {
 		t.Error("decision records are found")
 	}
 }
@@ -226,7 +237,8 @@ func TestTextsForLanguageModels(t *testing.T) {
 	t.Parallel()
 	a := bare(t, nil)
 	for _, name := range site.Texts {
-		if w := ask(a, http.MethodGet, "/"+name); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "docs/"+name {
+		if w := ask(a, http.MethodGet, "/"+name); w.Code != http.StatusSeeOther ||
+			w.Header().Get("Location") != "docs/"+name {
 			t.Errorf("/%s answers %d to %q", name, w.Code, w.Header().Get("Location"))
 		}
 		w := ask(a, http.MethodGet, "/docs/"+name)
@@ -262,21 +274,24 @@ func TestTheDocumentationCanBeSearched(t *testing.T) {
 		return w.Body.String()
 	}
 	for words, wanted := range map[string]string{
-		"authority_not_configured": `href="errors.html#all-codes"`, "SUBMIT a transaction": `href="postV1Transactions.html"`, "x-service-hmac": "receiving-webhooks.html", "leitweg": "concepts.html",
+		"authority_not_configured": `href="errors.html#all-codes"`, "SUBMIT a transaction": `href="postV1Transactions.html"`,
+		"x-service-hmac": "receiving-webhooks.html", "leitweg": "concepts.html",
 		"no xyzzy here": "Nothing has all words", "": "Type a word", `"><script>alert(1)</script>`: "&lt;script&gt;",
 	} {
 		if page := search(words); !strings.Contains(page, wanted) {
 			t.Errorf("%q does not find %q:\n%s", words, wanted, page)
 		}
 	}
-	if page := search(strings.Repeat("ä", 200) + "x"); !strings.Contains(page, strings.Repeat("ä", 200)) || strings.Contains(page, "äx") {
+	if page := search(strings.Repeat("ä", 200) + "x"); !strings.Contains(page, strings.Repeat("ä", 200)) ||
+		strings.Contains(page, "äx") {
 		t.Error("a search past 200 characters is not cut there")
 	}
 	if strings.Count(search("the"), "<li><a href=") < 40 {
 		t.Error("fewer than 40 places have a common word")
 	}
 	eight := strings.Repeat("transaction ", 8)
-	if !strings.Contains(search(eight), "places for") || !strings.Contains(search(eight+"nosuchword"), "places for") || strings.Contains(search(strings.Repeat("transaction ", 7)+"nosuchword"), "places for") {
+	if !strings.Contains(search(eight), "places for") || !strings.Contains(search(eight+"nosuchword"), "places for") ||
+		strings.Contains(search(strings.Repeat("transaction ", 7)+"nosuchword"), "places for") {
 		t.Error("not exactly eight words are looked at")
 	}
 }

@@ -53,7 +53,8 @@ type validateAnswer struct {
 
 // validateKinds are what can be tried without being stored.
 func validateKinds() []string {
-	return []string{string(transaction.Invoice), string(transaction.Adjustment), string(transaction.Credit), string(transaction.Cancellation), string(transaction.PaymentReport)}
+	return []string{string(transaction.Invoice), string(transaction.Adjustment), string(transaction.Credit),
+		string(transaction.Cancellation), string(transaction.PaymentReport)}
 }
 
 func (a *API) validate(c *call) error {
@@ -145,12 +146,14 @@ func (c *call) query(known ...string) *query {
 	values, err := url.ParseQuery(c.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.faults = append(q.faults, fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation, Message: "the query string is not valid percent-encoding"})
+		q.faults = append(q.faults, fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation,
+			Message: "the query string is not valid percent-encoding"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !slices.Contains(known, name):
-			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "unknown query parameter; %s", supported(known))
+			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "unknown query parameter; %s",
+				supported(known))
 		case len(values[name]) > 1:
 			q.wrong(name, "must appear only once")
 		case !db.Storable(values.Get(name)):
@@ -252,8 +255,9 @@ var (
 func (a *API) listTransactions(c *call) error {
 	q := c.query("status", "country_code", "supplier_id", "transaction_number", "from", "to", "limit", "cursor")
 	f := ledger.Filter{
-		Status:  filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),
-		Country: strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")), SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
+		Status:     filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),
+		Country:    strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")),
+		SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
 		From: q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
 	}
 	if f.After != "" && !operationForm.MatchString(f.After) {

@@ -111,10 +111,11 @@ func (t *Tail) Add(l *Link, hash func() Digest) {
 
 // Verdict is the result of verifying one audit log.
 type Verdict struct {
-	ClientID string `json:"client_id"`        // or the name of the log, where it is no client's
-	Entries  int64  `json:"entries"`          // that verified
-	Head     string `json:"head"`             // hash of the last one that did; keep it elsewhere to prove later that nothing was rewritten
-	Broken   *Break `json:"broken,omitempty"` // nil: the log is whole and says what the tables say
+	ClientID string `json:"client_id"` // or the name of the log, where it is no client's
+	Entries  int64  `json:"entries"`   // that verified
+	// hash of the last one that did; keep it elsewhere to prove later that nothing was rewritten
+	Head   string `json:"head"`
+	Broken *Break `json:"broken,omitempty"` // nil: the log is whole and says what the tables say
 }
 
 // Break is the first place where a log does not hold.

@@ -18,7 +18,8 @@ func FuzzBook(f *testing.F) {
 	dir := f.TempDir()
 	desk := openDesk(f, dir)
 	if err := desk.Write(func(b *authority.Book) {
-		b.Register(authority.Registration{Supplier: "s", Number: "n-1", SHA256: "00", AuthorityID: "A-1", Key: "k", Note: "note"})
+		b.Register(authority.Registration{Supplier: "s", Number: "n-1", SHA256: "00", AuthorityID: "A-1", Key: "k",
+			Note: "note"})
 		b.Put("chain/s", "head")
 		b.Put("chain/s", "")
 	}); err != nil {

@@ -111,17 +111,20 @@ func registered(t *testing.T, server *httptest.Server) []string {
 
 func script(t *testing.T, server *httptest.Server, steps string) {
 	t.Helper()
-	if status, text, err := call(t, http.MethodPut, server.URL+"/_control/xa/script", `{"steps":`+steps+`}`); err != nil || status != http.StatusOK {
+	if status, text, err := call(t, http.MethodPut, server.URL+"/_control/xa/script",
+		`{"steps":`+steps+`}`); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s %v", status, text, err)
 	}
 }
 
 func TestRegistrationsHaveTheShapeOfTheContract(t *testing.T) {
 	server, _ := serve(t, t.TempDir())
-	if _, text, _ := call(t, http.MethodGet, server.URL+"/_control/XA/registrations", ""); text != `{"count":0,"registrations":[]}`+"\n" {
+	if _, text, _ := call(t, http.MethodGet, server.URL+"/_control/XA/registrations",
+		""); text != `{"count":0,"registrations":[]}`+"\n" {
 		t.Errorf("an empty book: %s", text)
 	}
-	if status, text, err := call(t, http.MethodPost, server.URL+"/xa/file", "A-1"); err != nil || status != 200 || text != "accept" {
+	if status, text, err := call(t, http.MethodPost, server.URL+"/xa/file", "A-1"); err != nil || status != 200 ||
+		text != "accept" {
 		t.Fatalf("%d %s %v", status, text, err)
 	}
 	_, text, _ := call(t, http.MethodGet, server.URL+"/_control/xa/registrations", "")
@@ -137,7 +140,8 @@ func TestRegistrationsHaveTheShapeOfTheContract(t *testing.T) {
 		t.Errorf("at %v: %v", got["at"], err)
 	}
 	delete(got, "at")
-	if want := map[string]any{"supplier": "S", "number": "A-1", "sha256": "00", "authority_id": "id"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := map[string]any{"supplier": "S", "number": "A-1", "sha256": "00",
+		"authority_id": "id"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v instead of %v", got, want)
 	}
 }
@@ -167,7 +171,8 @@ func TestBadControlInputIsRefusedClearly(t *testing.T) {
 		`{"steps":[{"outcome":"slow","on":"sundays"}]}`:                                         "steps.0.on must be",
 		`{"steps":[{"outcome":"accept","of":"ours"}]}`:                                          "steps.0.of must be",
 		`{"steps":[` + strings.Repeat(`{"outcome":"accept"},`, 1000) + `{"outcome":"accept"}]}`: "steps must be at most 1000",
-		`{"steps":[{"outcome":"` + strings.Repeat("x", 1<<20) + `"}]}`:                          "the script cannot be read: http: request body too large",
+		`{"steps":[{"outcome":"` + strings.Repeat("x", 1<<20) +
+			`"}]}`: "the script cannot be read: http: request body too large",
 	} {
 		status, text, err := call(t, http.MethodPut, server.URL+"/_control/xa/script", body)
 		if err != nil || status != http.StatusBadRequest || !strings.Contains(text, want) {
@@ -177,7 +182,8 @@ func TestBadControlInputIsRefusedClearly(t *testing.T) {
 	if left := desk.Script(); len(left) != 0 {
 		t.Errorf("a refused script left %v", left)
 	}
-	thousand := `{"steps":[` + strings.Repeat(`{"outcome":"accept"},`, 999) + `{"outcome":"accept","times":1000000,"wait":"24h"}]}`
+	thousand := `{"steps":[` + strings.Repeat(`{"outcome":"accept"},`, 999) +
+		`{"outcome":"accept","times":1000000,"wait":"24h"}]}`
 	if status, text, _ := call(t, http.MethodPut, server.URL+"/_control/xa/script", thousand); status != http.StatusOK {
 		t.Errorf("a script at its limits: %d %s", status, text)
 	}
@@ -190,7 +196,8 @@ func TestBadControlInputIsRefusedClearly(t *testing.T) {
 		{http.MethodPost, "/_control/xa/script", 405},
 		{http.MethodDelete, "/_control/xa/registrations", 405},
 	} {
-		if status, text, _ := call(t, c.method, server.URL+c.path, ""); status != c.want || !strings.Contains(text, `"message"`) {
+		if status, text, _ := call(t, c.method, server.URL+c.path, ""); status != c.want ||
+			!strings.Contains(text, `"message"`) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, text)
 		}
 	}
@@ -203,7 +210,8 @@ func TestTheRestOfAScriptIsShownAndCleared(t *testing.T) {
 		t.Errorf("first call: %s", text)
 	}
 	_, text, _ := call(t, http.MethodGet, server.URL+"/_control/xa/script", "")
-	if want := `{"steps":[{"outcome":"reject","times":2},{"outcome":"slow","times":1,"delay":"2s","wait":"1m0s"}]}` + "\n"; text != want {
+	if want := `{"steps":[{"outcome":"reject","times":2},{"outcome":"slow","times":1,"delay":"2s","wait":"1m0s"}]}` +
+		"\n"; text != want {
 		t.Errorf("%s instead of %s", text, want)
 	}
 	if status, _, _ := call(t, http.MethodDelete, server.URL+"/_control/xa/script", ""); status != http.StatusNoContent {
@@ -220,7 +228,8 @@ func TestScriptedCallsMisbehaveAsTold(t *testing.T) {
 	if status, _, err := call(t, http.MethodPost, server.URL+"/xa/file", "A-1"); err != nil || status != 503 {
 		t.Errorf("unavailable: %d %v", status, err)
 	}
-	if status, text, err := call(t, http.MethodPost, server.URL+"/xa/file", "A-1"); err != nil || status != 200 || !strings.Contains(text, "<html>") {
+	if status, text, err := call(t, http.MethodPost, server.URL+"/xa/file", "A-1"); err != nil || status != 200 ||
+		!strings.Contains(text, "<html>") {
 		t.Errorf("garbage: %d %s %v", status, text, err)
 	}
 	if got := registered(t, server); len(got) != 0 {
@@ -272,7 +281,8 @@ func TestSlowAnswersComeAfterTheirTimeAndAreRegisteredBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = desk.Close() }()
-		if err := desk.SetScript([]authority.Step{{Outcome: authority.Slow, Delay: 7 * time.Second}, {Outcome: authority.Slow}}); err != nil {
+		if err := desk.SetScript([]authority.Step{{Outcome: authority.Slow, Delay: 7 * time.Second},
+			{Outcome: authority.Slow}}); err != nil {
 			t.Fatal(err)
 		}
 		handler := counter(desk)
@@ -299,10 +309,12 @@ func TestSlowAnswersComeAfterTheirTimeAndAreRegisteredBefore(t *testing.T) {
 
 func TestABatchTakesSingleStepsAndLeavesWholeCallsForTheNext(t *testing.T) {
 	desk := openDesk(t, t.TempDir())
-	if err := desk.SetScript([]authority.Step{{Outcome: authority.Reject}, {Outcome: authority.Suspend, Wait: time.Minute}, {Outcome: authority.DropAnswer}}); err != nil {
+	if err := desk.SetScript([]authority.Step{{Outcome: authority.Reject},
+		{Outcome: authority.Suspend, Wait: time.Minute}, {Outcome: authority.DropAnswer}}); err != nil {
 		t.Fatal(err)
 	}
-	docs := []authority.Arrival{{Supplier: "S", Number: "1"}, {Supplier: "S", Number: "2"}, {Supplier: "S", Number: "3"}, {Supplier: "S", Number: "4-OUTAGE"}}
+	docs := []authority.Arrival{{Supplier: "S", Number: "1"}, {Supplier: "S", Number: "2"}, {Supplier: "S", Number: "3"},
+		{Supplier: "S", Number: "4-OUTAGE"}}
 	turn := desk.TurnEach(docs...)
 	var got []authority.Behaviour
 	for _, s := range turn.Steps {
@@ -346,10 +358,12 @@ func TestABookForgetsNothingOverRestarts(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
 			case 0:
-				r := authority.Registration{Supplier: rapid.String().Draw(t, "supplier"), Number: rapid.String().Draw(t, "number"), Key: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key"), Note: rapid.String().Draw(t, "note")}
+				r := authority.Registration{Supplier: rapid.String().Draw(t, "supplier"), Number: rapid.String().Draw(t, "number"),
+					Key: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key"), Note: rapid.String().Draw(t, "note")}
 				err = desk.Write(func(b *authority.Book) { model = append(model, b.Register(r)) })
 			case 1:
-				key, value := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"), rapid.SampledFrom([]string{"", "1", "\n"}).Draw(t, "value")
+				key, value := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"),
+					rapid.SampledFrom([]string{"", "1", "\n"}).Draw(t, "value")
 				if values[key] = value; value == "" {
 					delete(values, key)
 				}
@@ -388,7 +402,9 @@ func TestABookForgetsNothingOverRestarts(t *testing.T) {
 func TestATornLastLineIsCutOffAndOtherDamageStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	desk := openDesk(t, dir)
-	if err := desk.Write(func(b *authority.Book) { b.Register(authority.Registration{Supplier: "S", Number: "1"}) }); err != nil {
+	if err := desk.Write(func(b *authority.Book) {
+		b.Register(authority.Registration{Supplier: "S", Number: "1"})
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := desk.Close(); err != nil {
@@ -407,7 +423,9 @@ func TestATornLastLineIsCutOffAndOtherDamageStopsTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatalf("torn after %d bytes: %v", cut, err)
 		}
-		if err := again.Write(func(b *authority.Book) { b.Register(authority.Registration{Supplier: "S", Number: "2"}) }); err != nil {
+		if err := again.Write(func(b *authority.Book) {
+			b.Register(authority.Registration{Supplier: "S", Number: "2"})
+		}); err != nil {
 			t.Fatal(err)
 		}
 		_ = again.Close()
@@ -445,7 +463,9 @@ func TestAConfirmedRegistrationIsInTheFile(t *testing.T) {
 	for i := range 64 {
 		wg.Go(func() {
 			number := fmt.Sprintf("N-%d-", i)
-			if err := desk.Write(func(b *authority.Book) { b.Register(authority.Registration{Supplier: "S", Number: number}) }); err != nil {
+			if err := desk.Write(func(b *authority.Book) {
+				b.Register(authority.Registration{Supplier: "S", Number: number})
+			}); err != nil {
 				problems <- err
 				return
 			}

@@ -59,7 +59,9 @@ func TestHardCase14ADeskOnAFullDiskForgetsNothingItConfirmed(t *testing.T) {
 		if len(confirmed) > 0 {
 			t.Errorf("%s has forgotten %v", code, confirmed)
 		}
-		if err := again.Write(func(b *authority.Book) { b.Register(authority.Registration{Supplier: "s", Number: "after"}) }); err != nil {
+		if err := again.Write(func(b *authority.Book) {
+			b.Register(authority.Registration{Supplier: "s", Number: "after"})
+		}); err != nil {
 			t.Error(err)
 		}
 		if err := again.Close(); err != nil {

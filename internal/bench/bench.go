@@ -94,7 +94,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	for _, phase := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"submits", r.submits}, {"whole journey", r.journeys}, {"burst", r.burst}, {"growth", r.growth}, {"deliveries", r.deliveries}, {"documents", r.documents}, {"large documents", r.largeDocuments}} {
+	}{{"submits", r.submits}, {"whole journey", r.journeys}, {"burst", r.burst}, {"growth", r.growth},
+		{"deliveries", r.deliveries}, {"documents", r.documents}, {"large documents", r.largeDocuments}} {
 		if phase.name == "growth" && cfg.Stored == 0 {
 			continue
 		}

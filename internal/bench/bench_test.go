@@ -33,7 +33,8 @@ func givesEveryFigure(t *testing.T, database string, stored int) {
 	write(t, old, `{"engine":"`+engine+`","figures":[{"name":"submits_per_second","value":1,"unit":"1/s"}]}`)
 	var out, progress bytes.Buffer
 	picture := filepath.Join(dir, "figures.svg")
-	err := Run(t.Context(), Config{Database: database, Stored: stored, JSON: true, Compare: old, Plot: picture, Quick: true, Out: &out, Err: &progress})
+	err := Run(t.Context(), Config{Database: database, Stored: stored, JSON: true, Compare: old, Plot: picture,
+		Quick: true, Out: &out, Err: &progress})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
@@ -66,9 +67,12 @@ func hasEveryFigure(t *testing.T, report *Report, stored bool) {
 	t.Helper()
 	for _, name := range []string{
 		"submits_per_second", "decode_only_per_second", "submits_to_decode_only", "one_commit_per_request_per_second",
-		"submit_p50_half_load", "submit_p99_half_load", "submit_p99_2500_per_second", "submits_per_second_stored", "submits_stored_to_empty",
-		"burst_submits_per_second", "burst_submit_p99", "settled_per_second", "settled_per_second_stored", "settled_stored_to_empty", "submit_to_webhook_per_second",
-		"submit_to_webhook_p50", "submit_to_webhook_p99", "deliveries_per_second", "pdf_per_second", "filings_prepared_per_second", "resident_memory_full_load", "resident_memory_peak",
+		"submit_p50_half_load", "submit_p99_half_load", "submit_p99_2500_per_second", "submits_per_second_stored",
+		"submits_stored_to_empty",
+		"burst_submits_per_second", "burst_submit_p99", "settled_per_second", "settled_per_second_stored",
+		"settled_stored_to_empty", "submit_to_webhook_per_second",
+		"submit_to_webhook_p50", "submit_to_webhook_p99", "deliveries_per_second", "pdf_per_second",
+		"filings_prepared_per_second", "resident_memory_full_load", "resident_memory_peak",
 		"large_documents_per_second", "resident_memory_large_documents",
 	} {
 		if !stored && strings.Contains(name, "_stored") {

@@ -109,7 +109,8 @@ func median(values []float64) float64 {
 
 // table prints the comparison for a person.
 func (c *Comparison) table(w io.Writer) {
-	fmt.Fprintf(w, "\nthis   %s  %s  sha256 %s\nother  %s  %s  sha256 %s\n", c.This.Path, c.This.Version, c.This.SHA256, c.Other.Path, c.Other.Version, c.Other.SHA256)
+	fmt.Fprintf(w, "\nthis   %s  %s  sha256 %s\nother  %s  %s  sha256 %s\n", c.This.Path, c.This.Version, c.This.SHA256,
+		c.Other.Path, c.Other.Version, c.Other.SHA256)
 	if c.This.SHA256 == c.Other.SHA256 {
 		fmt.Fprintln(w, "Both binaries are identical: the ratios show how much this machine varies.")
 	}

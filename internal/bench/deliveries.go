@@ -31,7 +31,8 @@ func (r *run) deliveries(ctx context.Context) error {
 		for i := from; i < min(n, from+500); i++ {
 			id := fmt.Sprintf("%s-delivery-%08d", s.mark, i)
 			box.sent(id, 0)
-			events = append(events, webhook.Event{ClientID: s.Demo().ClientID, Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/v1/transactions/" + id})
+			events = append(events, webhook.Event{ClientID: s.Demo().ClientID, Type: webhook.TransactionCompleted,
+				ResourceID: id, ResourcePath: "/v1/transactions/" + id})
 		}
 		err = s.Notify(ctx, events...)
 	}

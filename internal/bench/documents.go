@@ -29,7 +29,8 @@ func (r *run) documents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	visual := document.Visual{Transaction: *sale, Totals: totals, Supplier: supplier, Language: "EN", IssuedAt: time.Now(), UniqueNumber: "XX-BENCH",
+	visual := document.Visual{Transaction: *sale, Totals: totals, Supplier: supplier, Language: "EN",
+		IssuedAt: time.Now(), UniqueNumber: "XX-BENCH",
 		Imprint: country.Imprint{Codes: []country.Code{{Text: "https://authority.invalid/xx/check?s=XX123456789&n=bench"}}}}
 	perSecond, err := r.everywhere(2, func(int) error {
 		_, err := renderer.Render(ctx, visual)
@@ -41,12 +42,14 @@ func (r *run) documents(ctx context.Context) error {
 	r.report.add("pdf_per_second", perSecond, "1/s")
 	r.report.add("pdf_per_core", 1000*float64(runtime.GOMAXPROCS(0))/perSecond, "ms")
 
-	channel, err := xx.Variant(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
+	channel, err := xx.Variant(transaction.ReferenceCode,
+		country.ByNumber).Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
 	if err != nil {
 		return err
 	}
 	perSecond, err = r.everywhere(1, func(i int) error {
-		_, err := channel.Prepare(country.Draft{OperationID: fmt.Sprint(i), UniqueNumber: "XX-BENCH", Transaction: *sale, Totals: totals,
+		_, err := channel.Prepare(country.Draft{OperationID: fmt.Sprint(i), UniqueNumber: "XX-BENCH", Transaction: *sale,
+			Totals:   totals,
 			Supplier: supplier, Location: time.UTC, Now: time.Now()})
 		return err
 	})

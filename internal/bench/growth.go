@@ -49,7 +49,8 @@ func (r *run) visit(ctx context.Context, at *place, change func(*server.Config),
 type places struct{ stored, empty *place }
 
 // oldAndEmpty takes turns and reports the rate over the old store and its ratio to the other.
-func (r *run) oldAndEmpty(ctx context.Context, name string, at places, change func(*server.Config), measure func(*subject) (outcome, error)) error {
+func (r *run) oldAndEmpty(ctx context.Context, name string, at places, change func(*server.Config),
+	measure func(*subject) (outcome, error)) error {
 	var old, fresh outcome
 	err := r.turns(func(counts bool) error {
 		for _, turn := range []struct {
@@ -83,7 +84,9 @@ func (r *run) fill(ctx context.Context, s *subject, n int) error {
 	const step = 20_000
 	for from := 0; from < n; from += step {
 		fmt.Fprintf(r.cfg.Err, "\rloading %d of %d settled transactions", from, n)
-		if err := s.LoadSettled(ctx, min(step, n-from), func(i int) []byte { return body(fmt.Sprintf("%s-old-%09d", s.mark, from+i), supplier) }); err != nil {
+		if err := s.LoadSettled(ctx, min(step, n-from), func(i int) []byte {
+			return body(fmt.Sprintf("%s-old-%09d", s.mark, from+i), supplier)
+		}); err != nil {
 			return err
 		}
 	}

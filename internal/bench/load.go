@@ -45,7 +45,8 @@ func (o outcome) rate() float64 { return float64(o.requests-o.refused-o.failed) 
 // and adds up two runs of one load, without their times.
 func (o outcome) and(other outcome) outcome {
 	return outcome{
-		requests: o.requests + other.requests, refused: o.refused + other.refused, failed: o.failed + other.failed, took: o.took + other.took,
+		requests: o.requests + other.requests, refused: o.refused + other.refused, failed: o.failed + other.failed,
+		took: o.took + other.took,
 	}
 }
 
@@ -155,7 +156,8 @@ func readAnswer(in *bufio.Reader) (status int, body []byte, err error) {
 		if len(line) <= 2 {
 			break
 		}
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok && len(name) == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")) {
+		if name, value, ok := bytes.Cut(line,
+			[]byte(":")); ok && len(name) == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")) {
 			if length, err = strconv.Atoi(textproto.TrimString(string(value))); err != nil || length < 0 || length > answerBytesMax {
 				return 0, nil, fmt.Errorf("an answer of %q bytes: %w", textproto.TrimBytes(value), err)
 			}

@@ -83,7 +83,9 @@ func (r *run) scaleOut(ctx context.Context, s *subject, at *place) error {
 		if err != nil {
 			return err
 		}
-		settled, err := r.withNodes(ctx, s, n, func(i int) (*node, error) { return r.startNode(ctx, at, i, authority.URL) }, suppliers)
+		settled, err := r.withNodes(ctx, s, n, func(i int) (*node, error) {
+			return r.startNode(ctx, at, i, authority.URL)
+		}, suppliers)
 		if err != nil {
 			return err
 		}
@@ -146,7 +148,8 @@ func (a *slowAuthority) anew() (calls, mostAtOnce int) {
 }
 
 // withNodes starts nodes, submits a sale of every supplier and waits until all are settled.
-func (r *run) withNodes(ctx context.Context, s *subject, n int, start func(i int) (*node, error), suppliers []string) (all outcome, err error) {
+func (r *run) withNodes(ctx context.Context, s *subject, n int, start func(i int) (*node, error),
+	suppliers []string) (all outcome, err error) {
 	var running []*node
 	defer func() {
 		for _, node := range running {
@@ -164,7 +167,8 @@ func (r *run) withNodes(ctx context.Context, s *subject, n int, start func(i int
 	}
 	demo := s.Demo()
 	l := load{
-		address: addresses[0], beside: addresses[1:], connections: nodeConns, total: len(suppliers), header: "Authorization: Bearer " + demo.APIKey + "\r\n",
+		address: addresses[0], beside: addresses[1:], connections: nodeConns, total: len(suppliers),
+		header: "Authorization: Bearer " + demo.APIKey + "\r\n",
 		request: func(i int) (string, []byte) {
 			return "/v1/transactions", body(fmt.Sprintf("%s-nodes-%d-%08d", s.mark, n, i), suppliers[i])
 		},

@@ -57,7 +57,8 @@ type Binary struct {
 type storage struct{ engine, database string }
 
 func newPair(cfg Config) *pair {
-	return &pair{cfg: cfg, grace: pairEnding, sides: [2]side{{"this", Binary{Path: cfg.Program}}, {"other", Binary{Path: cfg.Pair}}}}
+	return &pair{cfg: cfg, grace: pairEnding,
+		sides: [2]side{{"this", Binary{Path: cfg.Program}}, {"other", Binary{Path: cfg.Pair}}}}
 }
 
 func (p *pair) run(ctx context.Context) error {
@@ -74,8 +75,9 @@ func (p *pair) run(ctx context.Context) error {
 		}
 	}
 	found := &Comparison{
-		This: p.sides[0].Binary, Other: p.sides[1].Binary, Rounds: p.cfg.Rounds, CPUs: runtime.GOMAXPROCS(0), StartedAt: time.Now().UTC().Format(time.RFC3339),
-		Stored: p.cfg.Stored, Quick: p.cfg.Quick, Engines: []EngineComparison{},
+		This: p.sides[0].Binary, Other: p.sides[1].Binary, Rounds: p.cfg.Rounds, CPUs: runtime.GOMAXPROCS(0),
+		StartedAt: time.Now().UTC().Format(time.RFC3339),
+		Stored:    p.cfg.Stored, Quick: p.cfg.Quick, Engines: []EngineComparison{},
 	}
 	for _, at := range on {
 		this, other, err := p.measure(ctx, at)
@@ -262,6 +264,7 @@ func (c *call) failed(err error) error {
 func passedOn(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{
-		"TRIBUTARY_CONFIG", "TRIBUTARY_BENCH_DATABASE", "TRIBUTARY_STORED", "TRIBUTARY_QUICK", "TRIBUTARY_JSON", "TRIBUTARY_COMPARE", "TRIBUTARY_PLOT", "TRIBUTARY_NODES",
+		"TRIBUTARY_CONFIG", "TRIBUTARY_BENCH_DATABASE", "TRIBUTARY_STORED", "TRIBUTARY_QUICK", "TRIBUTARY_JSON",
+		"TRIBUTARY_COMPARE", "TRIBUTARY_PLOT", "TRIBUTARY_NODES",
 	}, name)
 }

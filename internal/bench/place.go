@@ -22,7 +22,8 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 		return "sqlite:" + path, func() error { return removeSQLite(path) }, nil
 	}
 	if !strings.HasPrefix(address, "postgres") {
-		return address, func() error { return nil }, nil // none: the server makes one in its data folder; another kind: it will say so
+		// none: the server makes one in its data folder; another kind: it will say so
+		return address, func() error { return nil }, nil
 	}
 	u, err := url.Parse(address)
 	if err != nil {

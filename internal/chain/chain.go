@@ -126,9 +126,10 @@ func Head(ctx context.Context, keeper country.ChainKeeper, s country.Supplier, c
 type Mend int
 
 const (
-	Stop   Mend = iota // it does not explain the refusal: a person decides
-	Wait               // the authority counts the link, or lacks one that is still on its way: asked for, or the same bytes again
-	Relink             // the link hangs on one that the authority refused and did not count
+	Stop Mend = iota // it does not explain the refusal: a person decides
+	// the authority counts the link, or lacks one that is still on its way: asked for, or the same bytes again
+	Wait
+	Relink // the link hangs on one that the authority refused and did not count
 )
 
 // Explain holds the authority's head against our links, of which the one at
@@ -169,7 +170,8 @@ func Store(tx *db.Tx, lane string, from int64, head country.Link) error {
 	if from == 0 {
 		return tx.Insert("chains", "lane,position,link", []any{lane, head.Position, string(text)})
 	}
-	return tx.ExecOne("UPDATE chains SET position = $1, link = $2 WHERE lane = $3 AND position = $4", head.Position, string(text), lane, from)
+	return tx.ExecOne("UPDATE chains SET position = $1, link = $2 WHERE lane = $3 AND position = $4", head.Position,
+		string(text), lane, from)
 }
 
 // Reset makes a link the head, whatever it was; at position 0 the chain begins anew.

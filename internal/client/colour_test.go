@@ -15,7 +15,8 @@ func TestOutcomesAreInColourOnTerminalsAlone(t *testing.T) {
 	if _, err := client.Painter(&out).Write([]byte("a SUCCESS\tFAILURE\n{\"status\":\"SUCCESS\"} XSUCCESS")); err != nil {
 		t.Fatal(err)
 	}
-	if want := "a \x1b[32mSUCCESS\x1b[0m\t\x1b[31mFAILURE\x1b[0m\n{\"status\":\"SUCCESS\"} XSUCCESS"; out.String() != want {
+	if want := "a \x1b[32mSUCCESS\x1b[0m\t\x1b[31mFAILURE\x1b[0m\n{\"status\":\"SUCCESS\"} XSUCCESS"; out.String() !=
+		want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))

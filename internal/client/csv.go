@@ -43,24 +43,29 @@ func csvColumns() []column {
 		return column{name: name, path: path, example: example}
 	}
 	columns := []column{
-		text("transaction_id", "order-1001", "transaction_id"), text("country_code", "XX", "country_code"), text("language_code", "EN", "language_code"),
+		text("transaction_id", "order-1001", "transaction_id"), text("country_code", "XX", "country_code"),
+		text("language_code", "EN", "language_code"),
 		text("currency_code", "EUR", "currency_code"), text("transaction_date", "2026-03-31T10:00:00Z", "transaction_date"),
 		text("transaction_number", "INV-1001", "transaction_number"), text("supplier_id", "SUPPLIER_ID", "supplier", "id"),
 		text("reference_transaction_id", "", "reference_transaction_id"), text("note", "", "note"), text("reason", "", "reason"),
 		text("tax_authority_id_1", "", "tax_authority_id_1"),
-		{name: "exchange_rate", path: []string{"exchange_rate"}, number: true}, text("exchange_rate_date", "", "exchange_rate_date"),
+		{name: "exchange_rate", path: []string{"exchange_rate"}, number: true},
+		text("exchange_rate_date", "", "exchange_rate_date"),
 	}
-	for _, name := range []string{"due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference"} {
+	for _, name := range []string{"due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference",
+		"contract_reference", "project_reference"} {
 		columns = append(columns, text(name, "", name))
 	}
 	columns = append(columns, partyColumns("customer", map[string]string{"legal_name": "Jane Doe", "type": "INDIVIDUAL"})...)
 	columns = append(columns, text("customer_email", "", "customer", "email"), text("customer_phone", "", "customer", "phone"),
-		text("customer_fiscal_code", "", "customer", "tax_information", "fiscal_code"), text("customer_use", "", "customer", "tax_information", "use"))
+		text("customer_fiscal_code", "", "customer", "tax_information", "fiscal_code"),
+		text("customer_use", "", "customer", "tax_information", "use"))
 	columns = append(columns, partyColumns("issuer", nil)...)
 	item := func(name, example string, number bool) column {
 		return column{name: "item_" + name, path: []string{name}, part: ofItem, number: number, example: example}
 	}
-	columns = append(columns, item("number", "1", true), item("name", "Tea, 100 g", false), item("description", "", false), item("code", "", false), item("ean", "", false),
+	columns = append(columns, item("number", "1", true), item("name", "Tea, 100 g", false),
+		item("description", "", false), item("code", "", false), item("ean", "", false),
 		item("quantity", "3", true), item("unit", "piece", false), item("unit_price", "7570", true), item("type", "GOODS", false),
 		column{name: "item_discount_amount", path: []string{"discount", "amount"}, part: ofItem, number: true},
 		column{name: "item_discount_rate", path: []string{"discount", "rate"}, part: ofItem, number: true})
@@ -78,9 +83,11 @@ func csvColumns() []column {
 		}
 	}
 	return append(columns,
-		column{name: "payment_type", path: []string{"type"}, part: ofPayment, example: "CARD"}, column{name: "payment_code", path: []string{"code"}, part: ofPayment},
+		column{name: "payment_type", path: []string{"type"}, part: ofPayment, example: "CARD"},
+		column{name: "payment_code", path: []string{"code"}, part: ofPayment},
 		column{name: "payment_amount", path: []string{"amount"}, part: ofPayment, number: true, example: "22710"},
-		column{name: "payment_iban", path: []string{"iban"}, part: ofPayment}, column{name: "payment_reference", path: []string{"reference"}, part: ofPayment},
+		column{name: "payment_iban", path: []string{"iban"}, part: ofPayment},
+		column{name: "payment_reference", path: []string{"reference"}, part: ofPayment},
 		column{name: "payment_date", path: []string{"date"}, part: ofPayment})
 }
 
@@ -96,7 +103,8 @@ func partyColumns(party string, examples map[string]string) (columns []column) {
 	add("electronic_address_id", "electronic_address", "id")
 	add("tax_number", "tax_information", "tax_number")
 	add("tax_regime", "tax_information", "regime")
-	for _, m := range []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district", "canton",
+	for _, m := range []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province",
+		"region", "state", "district", "canton",
 		"city_code", "neighbourhood", "number", "prefix", "suffix"} {
 		add("address_"+m, "address", m)
 	}

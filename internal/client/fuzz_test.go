@@ -21,7 +21,8 @@ type saying struct {
 }
 
 func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(s.body)), Request: r}, nil
+	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(s.body)),
+		Request: r}, nil
 }
 
 // Whatever stands behind the address, an entry has an operation, a reason why it
@@ -72,7 +73,8 @@ func FuzzNotification(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, signature, next string) {
 		var out, errs bytes.Buffer
 		genuine := func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), right(t, text)) }
-		if err := (client.Verification{APIKey: testKey, Signature: signature}).Run(bytes.NewReader(text), &out); err == nil && !genuine(signature) {
+		if err := (client.Verification{APIKey: testKey, Signature: signature}).Run(bytes.NewReader(text),
+			&out); err == nil && !genuine(signature) {
 			t.Fatalf("%q with %q is valid", text, signature)
 		}
 		if len(text) < client.ReceivedBytesMax && genuine(signature) == strings.HasPrefix(out.String(), "valid") {
@@ -85,7 +87,8 @@ func FuzzNotification(f *testing.F) {
 		r.Header["X-Service-Hmac-Sha256"], r.Header["X-Service-Hmac-Sha256-Next"] = []string{signature}, []string{next}
 		w := httptest.NewRecorder()
 		client.Receiver{APIKey: testKey}.Handler(client.Streams{Out: &out, Err: &errs}).ServeHTTP(w, r)
-		if shown := out.Len() > 0; shown != (w.Code == http.StatusNoContent) || shown && !genuine(signature) && !genuine(next) || !shown && w.Code != http.StatusUnauthorized {
+		if shown := out.Len() > 0; shown != (w.Code == http.StatusNoContent) ||
+			shown && !genuine(signature) && !genuine(next) || !shown && w.Code != http.StatusUnauthorized {
 			t.Fatalf("%q with %q and %q: %d, shown %q", text, signature, next, w.Code, out.String())
 		}
 	})
@@ -117,7 +120,8 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte("{\"tributary_submit\":1,\"url\":\"u\",\"operation\":\"transaction\"}\n{\"transaction_id\":\"x\",\"digest\":\"d\",\"operation_id\":\"o\"}\n"))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		known, err := client.ParseState(text, client.StateHead{Version: client.StateVersion, URL: "u", Operation: "transaction"})
+		known, err := client.ParseState(text,
+			client.StateHead{Version: client.StateVersion, URL: "u", Operation: "transaction"})
 		if err != nil {
 			return
 		}

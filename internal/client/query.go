@@ -35,7 +35,8 @@ const (
 )
 
 func (l Query) open(warn io.Writer) (*service, error) {
-	s := Submission{URL: l.URL, APIKey: l.APIKey, Operation: "transaction", Paths: []string{"-"}, Concurrency: 1, RetryFor: lookFor}
+	s := Submission{URL: l.URL, APIKey: l.APIKey, Operation: "transaction", Paths: []string{"-"}, Concurrency: 1,
+		RetryFor: lookFor}
 	if err := s.check(warn); err != nil {
 		return nil, err
 	}
@@ -174,25 +175,28 @@ type Wanted struct {
 
 // List prints transactions, newest first.
 func (l Query) List(ctx context.Context, wanted Wanted, to Streams) error {
-	return l.print(ctx, wanted, to, listing{"/v1/transactions", "TRANSACTION\tNUMBER\tDATED\tCOUNTRY\tKIND\tSTATUS\tTOTAL\tWHY", func(entry []byte) (string, error) {
-		var r shown
-		if err := json.Unmarshal(entry, &r); err != nil {
-			return "", err
-		}
-		why := Row{Errors: r.Errors}
-		return strings.Join([]string{r.TransactionID, r.Number, r.Date, r.Country, strings.ToLower(r.Kind), r.Status, money(r.Total, r.Currency), why.what()}, "\t"), nil
-	}})
+	return l.print(ctx, wanted, to, listing{"/v1/transactions",
+		"TRANSACTION\tNUMBER\tDATED\tCOUNTRY\tKIND\tSTATUS\tTOTAL\tWHY", func(entry []byte) (string, error) {
+			var r shown
+			if err := json.Unmarshal(entry, &r); err != nil {
+				return "", err
+			}
+			why := Row{Errors: r.Errors}
+			return strings.Join([]string{r.TransactionID, r.Number, r.Date, r.Country, strings.ToLower(r.Kind), r.Status,
+				money(r.Total, r.Currency), why.what()}, "\t"), nil
+		}})
 }
 
 // Companies prints the suppliers that are onboarded.
 func (l Query) Companies(ctx context.Context, wanted Wanted, to Streams) error {
-	return l.print(ctx, wanted, to, listing{"/onboarding/v2/companies", "COMPANY\tEXTERNAL ID\tCOUNTRY\tNAME\tSTATUS", func(entry []byte) (string, error) {
-		var r company
-		if err := json.Unmarshal(entry, &r); err != nil {
-			return "", err
-		}
-		return strings.Join([]string{r.ID, r.Meta.ExternalID, r.Meta.Country, r.Name, r.Status}, "\t"), nil
-	}})
+	return l.print(ctx, wanted, to, listing{"/onboarding/v2/companies", "COMPANY\tEXTERNAL ID\tCOUNTRY\tNAME\tSTATUS",
+		func(entry []byte) (string, error) {
+			var r company
+			if err := json.Unmarshal(entry, &r); err != nil {
+				return "", err
+			}
+			return strings.Join([]string{r.ID, r.Meta.ExternalID, r.Meta.Country, r.Name, r.Status}, "\t"), nil
+		}})
 }
 
 type company struct {
@@ -207,25 +211,26 @@ type company struct {
 
 // Events prints webhook events, newest first.
 func (l Query) Events(ctx context.Context, wanted Wanted, to Streams) error {
-	return l.print(ctx, wanted, to, listing{"/v1/webhooks/events", "EVENT\tTYPE\tOF\tSTATUS\tTRIES\tLAST ANSWER\tMADE", func(entry []byte) (string, error) {
-		var r struct {
-			ID       string `json:"webhook_id"`
-			Type     string `json:"event_type"`
-			Resource string `json:"resource_id"`
-			Status   string `json:"status"`
-			Tries    int    `json:"tries"`
-			Last     *int   `json:"last_status"`
-			Created  string `json:"created_at"`
-		}
-		if err := json.Unmarshal(entry, &r); err != nil {
-			return "", err
-		}
-		last := "-"
-		if r.Last != nil {
-			last = strconv.Itoa(*r.Last)
-		}
-		return strings.Join([]string{r.ID, r.Type, r.Resource, r.Status, strconv.Itoa(r.Tries), last, r.Created}, "\t"), nil
-	}})
+	return l.print(ctx, wanted, to, listing{"/v1/webhooks/events", "EVENT\tTYPE\tOF\tSTATUS\tTRIES\tLAST ANSWER\tMADE",
+		func(entry []byte) (string, error) {
+			var r struct {
+				ID       string `json:"webhook_id"`
+				Type     string `json:"event_type"`
+				Resource string `json:"resource_id"`
+				Status   string `json:"status"`
+				Tries    int    `json:"tries"`
+				Last     *int   `json:"last_status"`
+				Created  string `json:"created_at"`
+			}
+			if err := json.Unmarshal(entry, &r); err != nil {
+				return "", err
+			}
+			last := "-"
+			if r.Last != nil {
+				last = strconv.Itoa(*r.Last)
+			}
+			return strings.Join([]string{r.ID, r.Type, r.Resource, r.Status, strconv.Itoa(r.Tries), last, r.Created}, "\t"), nil
+		}})
 }
 
 // listing is a list of the service and how a terminal shows it.

@@ -106,7 +106,8 @@ func readEntries(paths []string) ([]entry, error) {
 		}
 	}
 	if in.wrong > 0 {
-		return nil, fault.New(fault.Invalid, "nothing was submitted: the input has %s", fault.Count(in.wrong, "error")).With(in.faults...)
+		return nil, fault.New(fault.Invalid, "nothing was submitted: the input has %s",
+			fault.Count(in.wrong, "error")).With(in.faults...)
 	}
 	if len(in.entries) == 0 {
 		return nil, fault.New(fault.Invalid, "no transactions in %s", strings.Join(paths, ", "))

@@ -59,7 +59,8 @@ type Receiver struct {
 
 // Run receives until ctx ends. What does not verify is refused with 401 and shown as such.
 func (l Receiver) Run(ctx context.Context, to Streams) error {
-	if u, err := url.Parse(l.Forward); l.Forward != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(l.Forward); l.Forward != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return fault.New(fault.Invalid, "--forward: %q is not of the form http://HOST/PATH", l.Forward)
 	}
 	listener, err := net.Listen("tcp", l.Listen)
@@ -84,14 +85,17 @@ func (l Receiver) Run(ctx context.Context, to Streams) error {
 func (l Receiver) Handler(to Streams) http.Handler {
 	key := secret.FromText(l.APIKey)
 	// A redirect would turn the notification into a GET without a body.
-	onward := &http.Client{Timeout: forwardTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	onward := &http.Client{Timeout: forwardTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, receivedBytesMax))
 		if err != nil {
 			http.Error(w, "the body ended early", http.StatusBadRequest)
 			return
 		}
-		n, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: l.Header}, key, webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
+		n, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: l.Header}, key,
+			webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
 		if err != nil {
 			fmt.Fprintf(to.Err, "rejected: %v\n", err)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -100,7 +104,8 @@ func (l Receiver) Handler(to Streams) http.Handler {
 		if l.JSON {
 			fmt.Fprintf(to.Out, "%s\n", body)
 		} else {
-			fmt.Fprintf(to.Out, "%s  %-40s  %s  %s\n", n.DeliveredAt.Format("15:04:05"), n.EventType, n.ResourceID, l.outcome(r.Context(), onward, n))
+			fmt.Fprintf(to.Out, "%s  %-40s  %s  %s\n", n.DeliveredAt.Format("15:04:05"), n.EventType, n.ResourceID,
+				l.outcome(r.Context(), onward, n))
 		}
 		if l.Forward == "" {
 			w.WriteHeader(http.StatusNoContent)
@@ -153,7 +158,8 @@ func (l Receiver) forward(ctx context.Context, client *http.Client, head http.He
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"Content-Type", webhook.HeaderSignature, webhook.HeaderSignatureNext, l.Header, l.Header + "-Next",
+	for _, name := range []string{"Content-Type", webhook.HeaderSignature, webhook.HeaderSignatureNext, l.Header,
+		l.Header + "-Next",
 		webhook.HeaderStandardID, webhook.HeaderStandardTimestamp, webhook.HeaderStandardSignature} {
 		if v := head.Get(name); v != "" {
 			out.Header.Set(name, v)

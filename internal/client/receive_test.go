@@ -39,7 +39,8 @@ func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
 	front := httptest.NewServer(l.Handler(client.Streams{Out: &out, Err: &errs}))
 	defer front.Close()
 
-	body := `{ "event_type":"transactions.transaction_completed", "delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
+	body := `{ "event_type":"transactions.transaction_completed", "delivered_at":"` +
+		time.Now().UTC().Format("2006-01-02T15:04:05Z") +
 		`","resource_id":"op-1","resource_url":"http://127.0.0.1:1/y","webhook_id":"` + strings.Repeat("ab", 20) + `" }`
 	signature, err := secret.HMACHex(secret.FromText(testKey), []byte(body))
 	if err != nil {
@@ -69,7 +70,8 @@ func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
 	if len(behind.bodies) != 1 || behind.bodies[0] != "POST "+body {
 		t.Fatalf("forwarded %q, want the one that verifies, unchanged", behind.bodies)
 	}
-	if h := behind.heads[0]; h.Get("X-Service-Hmac-SHA256") != signature || h.Get("X-Service-Hmac-SHA256-Next") != "next-one" || h.Get("Content-Type") != "application/json" {
+	if h := behind.heads[0]; h.Get("X-Service-Hmac-SHA256") != signature ||
+		h.Get("X-Service-Hmac-SHA256-Next") != "next-one" || h.Get("Content-Type") != "application/json" {
 		t.Errorf("forwarded headers %v", h)
 	}
 	if !strings.Contains(out.String(), "op-1") || !strings.Contains(errs.String(), "rejected") {
@@ -109,8 +111,10 @@ func TestListenPrintsOutcomes(t *testing.T) {
 		var out bytes.Buffer
 		front := httptest.NewServer(client.Receiver{APIKey: testKey}.Handler(client.Streams{Out: &out, Err: io.Discard}))
 		defer front.Close()
-		body := `{"event_type":"transactions.transaction_completed","delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
-			`","resource_id":"op-1","resource_url":"` + service.URL + `/v1/transactions/op-1","webhook_id":"` + strings.Repeat("ab", 20) + `"}`
+		body := `{"event_type":"transactions.transaction_completed","delivered_at":"` +
+			time.Now().UTC().Format("2006-01-02T15:04:05Z") +
+			`","resource_id":"op-1","resource_url":"` + service.URL + `/v1/transactions/op-1","webhook_id":"` +
+			strings.Repeat("ab", 20) + `"}`
 		signature, err := secret.HMACHex(secret.FromText(testKey), []byte(body))
 		if err != nil {
 			t.Fatal(err)

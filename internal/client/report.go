@@ -116,7 +116,8 @@ func printRows(w io.Writer, rows []Row) error {
 		fmt.Fprintln(table, "TRANSACTION\tSTATUS\tTOTAL\tAUTHORITY\tWHAT")
 	}
 	for _, r := range shown {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", fault.Printable(r.TransactionID), r.Status, money(r.Total, r.Currency), fault.Printable(r.AuthorityID), fault.Printable(r.what()))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", fault.Printable(r.TransactionID), r.Status, money(r.Total, r.Currency),
+			fault.Printable(r.AuthorityID), fault.Printable(r.what()))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -155,14 +156,18 @@ func writeJSONReport(w io.Writer, rows []Row) error {
 
 func writeCSVReport(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id", "unique_transaction_number", // told by Error
+	// told by Error
+	_ = out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id",
+		"unique_transaction_number",
 		"tax_authority_id_1", "currency_code", "total_amount", "what"})
 	for _, r := range rows {
 		total := ""
 		if r.Total != nil {
 			total = strconv.FormatInt(*r.Total, 10) // a number, never a text somebody chose
 		}
-		_ = out.Write([]string{db.Cell(r.Source), db.Cell(r.TransactionID), db.Cell(r.Number), r.Status, r.OperationID, db.Cell(r.UniqueNumber), // told by Error
+		// told by Error
+		_ = out.Write([]string{db.Cell(r.Source), db.Cell(r.TransactionID), db.Cell(r.Number), r.Status, r.OperationID,
+			db.Cell(r.UniqueNumber),
 			db.Cell(r.AuthorityID), db.Cell(r.Currency), total, db.Cell(r.what())})
 	}
 	out.Flush()

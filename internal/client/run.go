@@ -186,7 +186,8 @@ func newProgress(w io.Writer, what string, total int) *progress {
 	p := &progress{w: w, what: what, total: total, shown: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth())
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionFullWidth())
 	}
 	return p
 }

@@ -103,7 +103,8 @@ func (s Series) print(out io.Writer, text []byte) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERIES\tSUPPLIER\tCOUNTRY\tKIND\tPATTERN\tNEXT\tYEARLY")
 	for _, one := range list.Data {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%t\n", one.ID, one.SupplierID, one.Country, one.Kind, one.Pattern, one.Next, one.Yearly)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%t\n", one.ID, one.SupplierID, one.Country, one.Kind, one.Pattern, one.Next,
+			one.Yearly)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -22,7 +22,8 @@ func TestSeriesAreListedWithWhatTheyLeftOut(t *testing.T) {
 	if err := (client.Series{URL: service.URL, APIKey: testKey}).Run(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"s1      c1        XX       INVOICE  F{N:6}   905", "s1 left out F000005 to F000904: restored, 2026-11-18T10:00:00Z\n"} {
+	for _, want := range []string{"s1      c1        XX       INVOICE  F{N:6}   905",
+		"s1 left out F000005 to F000904: restored, 2026-11-18T10:00:00Z\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}

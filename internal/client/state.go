@@ -58,7 +58,8 @@ func openState(path string, head stateHead) (*stateFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
-	s := &stateFile{file: file, known: map[string]stateRecord{}, records: make(chan stateWrite, stateGroupMax), ended: make(chan struct{})}
+	s := &stateFile{file: file, known: map[string]stateRecord{}, records: make(chan stateWrite, stateGroupMax),
+		ended: make(chan struct{})}
 	if err := s.load(path, head); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -108,12 +109,14 @@ func (s *stateFile) parse(path string, text []byte, head stateHead) error {
 		return fault.New(fault.Invalid, "--state %s was written by a newer version", path)
 	}
 	if made.URL != head.URL || made.Operation != head.Operation {
-		return fault.New(fault.Invalid, "--state %s belongs to --operation %s at %s, not to %s at %s: use another file", path, made.Operation, made.URL, head.Operation, head.URL)
+		return fault.New(fault.Invalid, "--state %s belongs to --operation %s at %s, not to %s at %s: use another file",
+			path, made.Operation, made.URL, head.Operation, head.URL)
 	}
 	for i, line := range lines[1:] {
 		var r stateRecord
 		if err := json.Unmarshal(line, &r); err != nil || r.ID == "" || r.OperationID == "" {
-			return fault.New(fault.Invalid, "--state %s: line %d is not readable; remove the file to submit everything again (nothing is filed twice)", path, i+2)
+			return fault.New(fault.Invalid,
+				"--state %s: line %d is not readable; remove the file to submit everything again (nothing is filed twice)", path, i+2)
 		}
 		s.known[r.ID] = r
 	}

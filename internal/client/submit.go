@@ -135,7 +135,8 @@ func (s *Submission) check(warn io.Writer) error {
 	}
 	s.URL = strings.TrimSuffix(s.URL, "/")
 	base, err := url.Parse(s.URL)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
+		base.User != nil {
 		wrong("--url", "%q is not of the form https://HOST", s.URL)
 	} else if base.Scheme == "http" && !loopbackHost(base.Hostname()) {
 		fmt.Fprintf(warn, "warning: the API key is sent unencrypted to %s: use https\n", base.Host)

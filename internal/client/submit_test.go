@@ -28,7 +28,8 @@ const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"
 
 // sale is a transaction as a client writes it.
 func sale(supplier, id, number string) string {
-	return `{"country_code":"XX","transaction_number":"` + number + `","transaction_id":"` + id + `","supplier":{"id":"` + supplier + `"}}`
+	return `{"country_code":"XX","transaction_number":"` + number + `","transaction_id":"` + id + `","supplier":{"id":"` +
+		supplier + `"}}`
 }
 
 func write(t testing.TB, path, text string) string {
@@ -138,14 +139,16 @@ func TestSubmitDoesNotSitOutAPauseLongerThanItsPatience(t *testing.T) {
 	defer srv.Close()
 	file := manySales(t, 20)
 	out, errs, err := submit(t, client.Submission{Paths: []string{file}, URL: srv.URL, Concurrency: 1})
-	if err == nil || len(s.times) != 1 || !strings.Contains(out, "run again later") || !strings.Contains(out, "20 NOT_SUBMITTED") {
+	if err == nil || len(s.times) != 1 || !strings.Contains(out, "run again later") ||
+		!strings.Contains(out, "20 NOT_SUBMITTED") {
 		t.Errorf("%v after %d requests\n%s%s", err, len(s.times), out, errs)
 	}
 }
 
 func TestSubmitEndsAtOnceWhenNoEntryCouldSucceed(t *testing.T) {
 	t.Parallel()
-	for status, says := range map[int]string{401: "--api-key", 403: "--api-key", 404: "--url", 405: "--url", 307: "--url"} {
+	for status, says := range map[int]string{401: "--api-key", 403: "--api-key", 404: "--url", 405: "--url",
+		307: "--url"} {
 		s := &scripted{do: func(_ int, w http.ResponseWriter) { w.WriteHeader(status) }}
 		srv := httptest.NewServer(s)
 		file := manySales(t, 100)
@@ -171,7 +174,8 @@ func TestSubmitInterruptedSaysHowToGoOn(t *testing.T) {
 	defer srv.Close()
 	file := manySales(t, 200)
 	var out, errs bytes.Buffer
-	err := client.Submission{Paths: []string{file}, URL: srv.URL, APIKey: testKey, Operation: "transaction", Concurrency: 2, RetryFor: time.Minute}.Run(ctx, client.Streams{Out: &out, Err: &errs})
+	err := client.Submission{Paths: []string{file}, URL: srv.URL, APIKey: testKey, Operation: "transaction",
+		Concurrency: 2, RetryFor: time.Minute}.Run(ctx, client.Streams{Out: &out, Err: &errs})
 	if err == nil || !strings.Contains(err.Error(), "run the same command again") {
 		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
 	}
@@ -193,17 +197,25 @@ func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
 	dir := t.TempDir()
 	good := write(t, filepath.Join(dir, "good.json"), sale("s", "good", "1"))
 	for name, c := range map[string]struct{ file, says string }{
-		"not JSON":       {write(t, filepath.Join(dir, "1.json"), `{"transaction_id":`), "is not JSON"},
-		"no id":          {write(t, filepath.Join(dir, "2.json"), `[{"country_code":"XX"}]`), "2.json#1 has no transaction_id"},
-		"a text":         {write(t, filepath.Join(dir, "3.jsonl"), "{\"transaction_id\":\"x\"}\n\"x\"\n"), "3.jsonl:2 is not a transaction"},
-		"same id":        {write(t, filepath.Join(dir, "4.json"), sale("s", "good", "2")), "different content"},
-		"two ids":        {write(t, filepath.Join(dir, "11.json"), `{"transaction_id":"x","transaction_id":"y"}`), "11.json#1 is not a transaction: the body is not acceptable JSON; line 1, column 23"},
-		"id of a number": {write(t, filepath.Join(dir, "12.json"), `{"transaction_id":7}`), "transaction_id must be a string"},
-		"unknown column": {write(t, filepath.Join(dir, "5.csv"), "transaction_id,colour\nx,red\n"), `unknown column "colour"`},
-		"no id column":   {write(t, filepath.Join(dir, "6.csv"), "country_code\nXX\n"), "column transaction_id is missing"},
-		"contradiction":  {write(t, filepath.Join(dir, "7.csv"), "transaction_id,country_code,item_name\nx,XX,a\nx,YY,b\n"), "7.csv:3 column country_code"},
-		"not a number":   {write(t, filepath.Join(dir, "8.csv"), "transaction_id,item_quantity\nx,\"1,5\"\n"), `"1,5" is not a number`},
-		"short row":      {write(t, filepath.Join(dir, "9.csv"), "transaction_id,item_name\nx\n"), "has 1 cells, the header has 2"},
+		"not JSON": {write(t, filepath.Join(dir, "1.json"), `{"transaction_id":`), "is not JSON"},
+		"no id": {write(t, filepath.Join(dir, "2.json"), `[{"country_code":"XX"}]`),
+			"2.json#1 has no transaction_id"},
+		"a text": {write(t, filepath.Join(dir, "3.jsonl"), "{\"transaction_id\":\"x\"}\n\"x\"\n"),
+			"3.jsonl:2 is not a transaction"},
+		"same id": {write(t, filepath.Join(dir, "4.json"), sale("s", "good", "2")), "different content"},
+		"two ids": {write(t, filepath.Join(dir, "11.json"), `{"transaction_id":"x","transaction_id":"y"}`),
+			"11.json#1 is not a transaction: the body is not acceptable JSON; line 1, column 23"},
+		"id of a number": {write(t, filepath.Join(dir, "12.json"), `{"transaction_id":7}`),
+			"transaction_id must be a string"},
+		"unknown column": {write(t, filepath.Join(dir, "5.csv"), "transaction_id,colour\nx,red\n"),
+			`unknown column "colour"`},
+		"no id column": {write(t, filepath.Join(dir, "6.csv"), "country_code\nXX\n"), "column transaction_id is missing"},
+		"contradiction": {write(t, filepath.Join(dir, "7.csv"), "transaction_id,country_code,item_name\nx,XX,a\nx,YY,b\n"),
+			"7.csv:3 column country_code"},
+		"not a number": {write(t, filepath.Join(dir, "8.csv"), "transaction_id,item_quantity\nx,\"1,5\"\n"),
+			`"1,5" is not a number`},
+		"short row": {write(t, filepath.Join(dir, "9.csv"), "transaction_id,item_name\nx\n"),
+			"has 1 cells, the header has 2"},
 		"twice a column": {write(t, filepath.Join(dir, "10.csv"), "transaction_id,note,note\nx,a,b\n"), "appears twice"},
 		"empty":          {write(t, filepath.Join(dir, "11.csv"), ""), "is empty"},
 		"other kind":     {write(t, filepath.Join(dir, "12.txt"), "x"), ".jsonl"},
@@ -226,7 +238,8 @@ func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
 			}
 		})
 	}
-	if _, errs, err := submit(t, client.Submission{Paths: []string{good}, URL: srv.URL, Concurrency: client.ConcurrencyMax}); err != nil {
+	if _, errs, err := submit(t, client.Submission{Paths: []string{good}, URL: srv.URL,
+		Concurrency: client.ConcurrencyMax}); err != nil {
 		t.Errorf("at the limit: %v\n%s", err, errs)
 	}
 }
@@ -298,7 +311,8 @@ func TestStateFileSurvivesATornLineAndRefusesDamage(t *testing.T) {
 		t.Error("a damaged line in the middle was believed")
 	}
 	write(t, path, string(whole))
-	if _, err := client.OpenState(path, client.StateHead{Version: client.StateVersion, URL: "https://b", Operation: "transaction"}); err == nil {
+	if _, err := client.OpenState(path, client.StateHead{Version: client.StateVersion, URL: "https://b",
+		Operation: "transaction"}); err == nil {
 		t.Error("a state file of another service was believed")
 	}
 }
@@ -308,7 +322,8 @@ func TestNoCellOfAReportIsAFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[=+\-@＝＋－＠\t\r a-z"',;]{0,12}`)
 		total := rapid.Int64().Draw(t, "total")
-		rows := []client.Row{{Source: text.Draw(t, "source"), TransactionID: text.Draw(t, "id"), Number: text.Draw(t, "number"), AuthorityID: text.Draw(t, "authority"),
+		rows := []client.Row{{Source: text.Draw(t, "source"), TransactionID: text.Draw(t, "id"),
+			Number: text.Draw(t, "number"), AuthorityID: text.Draw(t, "authority"),
 			UniqueNumber: text.Draw(t, "unique"), Message: text.Draw(t, "message"), Total: &total, Status: client.Succeeded}}
 		var out bytes.Buffer
 		if err := client.WriteCSVReport(&out, rows); err != nil {

@@ -48,8 +48,10 @@ func (t Trigger) Run(ctx context.Context, to Streams) error {
 	}
 	now := time.Now()
 	id := "trigger-" + t.Outcome + "-" + now.UTC().Format("20060102T150405.000000")
-	number := "T1" + strings.ToUpper(strconv.FormatInt(now.UnixMicro(), 36)) // with its ending within 20 characters, and with a digit: some want it
-	body, err := t.Pack.ExampleSale(country.SaleID{Transaction: id, Number: number + ending, Supplier: supplier, Date: now.Add(-time.Minute)})
+	// with its ending within 20 characters, and with a digit: some want it
+	number := "T1" + strings.ToUpper(strconv.FormatInt(now.UnixMicro(), 36))
+	body, err := t.Pack.ExampleSale(country.SaleID{Transaction: id, Number: number + ending, Supplier: supplier,
+		Date: now.Add(-time.Minute)})
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,8 @@ func (t Trigger) supplier(ctx context.Context, c *service) (id string, err error
 		if err := json.Unmarshal(entry, &one); err != nil {
 			return err
 		}
-		if strings.EqualFold(one.Meta.Country, t.Pack.Code) && one.Status == "active" && (t.Supplier == "" || t.Supplier == one.Meta.ExternalID) && id == "" {
+		if strings.EqualFold(one.Meta.Country, t.Pack.Code) && one.Status == "active" &&
+			(t.Supplier == "" || t.Supplier == one.Meta.ExternalID) && id == "" {
 			id = one.ID
 		}
 		if !slices.Contains(others, one.Meta.Country) {
@@ -91,7 +94,8 @@ func (t Trigger) supplier(ctx context.Context, c *service) (id string, err error
 		return nil
 	})
 	if err == nil && id == "" {
-		err = fault.New(fault.Invalid, "no matching active company in %s; the client has companies in: %s", t.Pack.Code, fmt.Sprint(others))
+		err = fault.New(fault.Invalid, "no matching active company in %s; the client has companies in: %s", t.Pack.Code,
+			fmt.Sprint(others))
 	}
 	return id, err
 }

@@ -36,7 +36,8 @@ func TestNothingIsReachedWithoutASession(t *testing.T) {
 			t.Errorf("%s %s: %d %s", rt.Method, rt.Path, resp.StatusCode, resp.Header.Get("Location"))
 		}
 		if rt.Live {
-			if text := read(t, b.do(http.MethodGet, "/live"+at(rt), nil)); !strings.Contains(text, "event: over") || strings.Contains(text, "event: page") {
+			if text := read(t, b.do(http.MethodGet, "/live"+at(rt), nil)); !strings.Contains(text, "event: over") ||
+				strings.Contains(text, "event: page") {
 				t.Errorf("the updates of %s: %q", rt.Path, text)
 			}
 		}
@@ -83,7 +84,8 @@ func TestWhatIsRefusedIsInTheLog(t *testing.T) {
 		return err
 	})
 	all := strings.Join(found, "\n")
-	if err != nil || len(found) != 2 || !strings.Contains(all, "needs the role admin") || !strings.Contains(all, "does not belong to your session") || strings.Count(all, "console.refused") != 2 {
+	if err != nil || len(found) != 2 || !strings.Contains(all, "needs the role admin") ||
+		!strings.Contains(all, "does not belong to your session") || strings.Count(all, "console.refused") != 2 {
 		t.Errorf("%q %v", found, err)
 	}
 }
@@ -112,8 +114,10 @@ func TestAFormOfAnotherSiteIsRefusedWhateverItCarries(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
-	for name, header := range map[string][2]string{"fetch metadata": {"Sec-Fetch-Site", "cross-site"}, "origin": {"Origin", "https://evil.example"}} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/console/clients", strings.NewReader(url.Values{"csrf": {b.token()}, "display_name": {"Evil"}}.Encode()))
+	for name, header := range map[string][2]string{"fetch metadata": {"Sec-Fetch-Site", "cross-site"},
+		"origin": {"Origin", "https://evil.example"}} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/console/clients",
+			strings.NewReader(url.Values{"csrf": {b.token()}, "display_name": {"Evil"}}.Encode()))
 		must(t, err)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set(header[0], header[1])
@@ -138,7 +142,8 @@ func TestPagesTellTheBrowserToBeStrict(t *testing.T) {
 		header := ctxless.Header
 		ctxless.Body.Close()
 		policy := header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'",
+			"connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: the policy lacks %s: %s", path, part, policy)
 			}
@@ -146,7 +151,9 @@ func TestPagesTellTheBrowserToBeStrict(t *testing.T) {
 		if strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: %s", path, policy)
 		}
-		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin"} {
 			if got := header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
 			}
@@ -158,9 +165,11 @@ func TestPagesHaveNothingInline(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
-	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: [^>]*)?>[^<]|(?:src|href|action)="(?:https?:)?//`)
+	inline := regexp.MustCompile(
+		`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: [^>]*)?>[^<]|(?:src|href|action)="(?:https?:)?//`)
 	for _, rt := range h.console.Routes() {
-		if rt.Method != http.MethodGet || strings.Contains(rt.Path, "{") && rt.Path != "/{$}" || rt.Path == "/find" { // that leads on
+		// that leads on
+		if rt.Method != http.MethodGet || strings.Contains(rt.Path, "{") && rt.Path != "/{$}" || rt.Path == "/find" {
 			continue
 		}
 		if found := inline.FindString(b.get(at(rt))); found != "" {
@@ -172,7 +181,8 @@ func TestPagesHaveNothingInline(t *testing.T) {
 func TestTheCookieIsForThisSiteAloneAndOutOfReachOfScripts(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	resp := h.browser().do(http.MethodPost, "/sign-in", url.Values{"name": {"admin"}, "password": {password}, "next": {"//evil.example"}})
+	resp := h.browser().do(http.MethodPost, "/sign-in",
+		url.Values{"name": {"admin"}, "password": {password}, "next": {"//evil.example"}})
 	if to := resp.Header.Get("Location"); to != "/console/" {
 		t.Errorf("signing in leads to %s", to)
 	}
@@ -193,7 +203,8 @@ func TestSigningInSaysNothingAboutWhatWasWrong(t *testing.T) {
 	if wrong.StatusCode != http.StatusUnauthorized || len(wrong.Cookies()) != 0 {
 		t.Errorf("a wrong password: %d %v", wrong.StatusCode, wrong.Cookies())
 	}
-	if text := read(t, wrong); strings.ReplaceAll(text, "admin", "nobody") != unknown || strings.Contains(text, "not this one") {
+	if text := read(t, wrong); strings.ReplaceAll(text, "admin", "nobody") != unknown ||
+		strings.Contains(text, "not this one") {
 		t.Errorf("an unknown name and a wrong password are told apart, or the password comes back:\n%s", text)
 	}
 }
@@ -247,16 +258,21 @@ func TestOperatorsAreMadeAndChangedByAdminsAlone(t *testing.T) {
 		t.Error("the password is shown again")
 	}
 	grace := h.browser()
-	if resp := grace.do(http.MethodPost, "/sign-in", url.Values{"name": {"grace"}, "password": {found[1]}}); resp.StatusCode != http.StatusSeeOther {
+	if resp := grace.do(http.MethodPost, "/sign-in",
+		url.Values{"name": {"grace"}, "password": {found[1]}}); resp.StatusCode != http.StatusSeeOther {
 		t.Fatalf("sign in with the password that was shown: %d", resp.StatusCode)
 	}
 	if resp := grace.do(http.MethodGet, "/operators", nil); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("an operator sees the operators: %d", resp.StatusCode)
 	}
-	if resp := grace.post("/account/password", url.Values{"old": {found[1]}, "new": {"a new one for her 777"}, "again": {"another"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp := grace.post("/account/password",
+		url.Values{"old": {found[1]}, "new": {"a new one for her 777"}, "again": {"another"}}); resp.StatusCode !=
+		http.StatusBadRequest {
 		t.Errorf("two different new passwords: %d", resp.StatusCode)
 	}
-	if resp := grace.post("/account/password", url.Values{"old": {found[1]}, "new": {"a new one for her 777"}, "again": {"a new one for her 777"}}); resp.StatusCode != http.StatusSeeOther {
+	if resp := grace.post("/account/password",
+		url.Values{"old": {found[1]}, "new": {"a new one for her 777"},
+			"again": {"a new one for her 777"}}); resp.StatusCode != http.StatusSeeOther {
 		t.Errorf("change the own password: %d %s", resp.StatusCode, gist(read(t, resp)))
 	}
 	if resp := admin.post("/operators/admin/disable", nil); resp.StatusCode != http.StatusConflict {
@@ -271,7 +287,8 @@ func TestAnExpiredSessionComesBackToItsPage(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	resp := h.browser().do(http.MethodGet, "/transactions?q=INV-1", nil)
-	if got, want := resp.Header.Get("Location"), "/console/sign-in?next="+url.QueryEscape("/console/transactions?q=INV-1"); got != want {
+	if got, want := resp.Header.Get("Location"),
+		"/console/sign-in?next="+url.QueryEscape("/console/transactions?q=INV-1"); got != want {
 		t.Errorf("leads to %s, want %s", got, want)
 	}
 }
@@ -280,17 +297,20 @@ func TestBehindHTTPSTheCookieNeverTravelsWithoutIt(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	h := build(t, d)
-	secure, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, Secure: true, TrustProxy: true})
+	secure, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, Secure: true,
+		TrustProxy: true})
 	must(t, err)
 	t.Cleanup(secure.Close)
-	req, err := http.NewRequest(http.MethodPost, "/console/sign-in", strings.NewReader(url.Values{"name": {"admin"}, "password": {password}}.Encode()))
+	req, err := http.NewRequest(http.MethodPost, "/console/sign-in",
+		strings.NewReader(url.Values{"name": {"admin"}, "password": {password}}.Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("X-Forwarded-For", "203.0.113.9, 198.51.100.7")
 	req.RemoteAddr = "127.0.0.1:1"
 	w := &memory{header: http.Header{}}
 	secure.ServeHTTP(w, req)
-	if cookie := w.header.Get("Set-Cookie"); !strings.HasPrefix(cookie, "__Host-") || !strings.Contains(cookie, "Secure;") || !strings.Contains(cookie, "Path=/;") || strings.Contains(cookie, "Domain") {
+	if cookie := w.header.Get("Set-Cookie"); !strings.HasPrefix(cookie, "__Host-") ||
+		!strings.Contains(cookie, "Secure;") || !strings.Contains(cookie, "Path=/;") || strings.Contains(cookie, "Domain") {
 		t.Errorf("the cookie is %s", cookie)
 	}
 	if w.header.Get("Strict-Transport-Security") == "" {
@@ -321,7 +341,8 @@ func TestAPasswordIsNeverInALog(t *testing.T) {
 	b := h.browser()
 	b.do(http.MethodPost, "/sign-in", url.Values{"name": {"admin"}, "password": {"canary-wrong-password"}}).Body.Close()
 	h.as(operator.Admin)
-	_, err := h.operators.SetPassword(t.Context(), audit.Actor{Name: "test"}, "viewer", secret.New([]byte("canary-new-password 99")))
+	_, err := h.operators.SetPassword(t.Context(), audit.Actor{Name: "test"}, "viewer",
+		secret.New([]byte("canary-new-password 99")))
 	must(t, err)
 	if text := h.log.String(); strings.Contains(text, "canary") || strings.Contains(text, password) {
 		t.Error("a password is in the log")

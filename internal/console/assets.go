@@ -44,7 +44,8 @@ func readAssets() (assets, error) {
 		if path.Ext(e.Name()) == ".css" {
 			content = slices.Concat(web.Palette, content)
 		}
-		media, known := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(e.Name())]
+		media, known := map[string]string{".css": "text/css; charset=utf-8",
+			".js": "text/javascript; charset=utf-8"}[path.Ext(e.Name())]
 		if !known {
 			return nil, fmt.Errorf("read asset %s: its media type is not known", e.Name())
 		}

@@ -22,11 +22,13 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	file, password, err := identity.Test("XX-1", "Gateway <Ltd>", time.Now())
 	must(t, err)
 	b := h.as(operator.Viewer)
-	if page := b.get("/authorities"); !strings.Contains(page, "XX.test") || !strings.Contains(page, "not set") || !strings.Contains(page, "nothing") || strings.Contains(page, "XX.live") || strings.Contains(page, "documents only") {
+	if page := b.get("/authorities"); !strings.Contains(page, "XX.test") || !strings.Contains(page, "not set") ||
+		!strings.Contains(page, "nothing") || strings.Contains(page, "XX.live") || strings.Contains(page, "documents only") {
 		t.Errorf("before: %s", gist(page))
 	}
 	_, err = h.endpoints.Set(t.Context(), audit.Actor{Name: "ana"}, country.Environment{Code: "XX"}, endpoint.Change{
-		Secrets: map[string]secret.Secret{"platform_key": secret.FromText("canary-51")}, Certificate: &identity.PKCS12{File: file, Password: password},
+		Secrets:     map[string]secret.Secret{"platform_key": secret.FromText("canary-51")},
+		Certificate: &identity.PKCS12{File: file, Password: password},
 	})
 	must(t, err)
 	must(t, h.endpoints.Refresh(t.Context()))
@@ -34,7 +36,8 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	id := h.submit("INV-1")
 	b.await("/transactions/"+id, "the settings of XX.test are incomplete") // the key is not the authority's
 	page := b.get("/authorities")
-	for _, want := range []string{"platform_key is set", "certificate until", "CN=Gateway &lt;Ltd&gt;", "authority not configured"} {
+	for _, want := range []string{"platform_key is set", "certificate until", "CN=Gateway &lt;Ltd&gt;",
+		"authority not configured"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, gist(page))
 		}
@@ -42,13 +45,16 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	if strings.Contains(page, "canary-51") || strings.Contains(page, password) {
 		t.Error("a secret is shown")
 	}
-	_, err = h.letters.Store(t.Context(), country.Environment{Code: "XX"}, []country.Message{{Key: "m-17", Handle: "nobody's", Raw: []byte("<as it came>")}})
+	_, err = h.letters.Store(t.Context(), country.Environment{Code: "XX"},
+		[]country.Message{{Key: "m-17", Handle: "nobody's", Raw: []byte("<as it came>")}})
 	must(t, err)
 	b.await("/authorities", "m-17")
-	if page := b.get("/authorities"); !strings.Contains(page, "&lt;as it came&gt;") || !strings.Contains(page, "Unmatched messages") {
+	if page := b.get("/authorities"); !strings.Contains(page, "&lt;as it came&gt;") ||
+		!strings.Contains(page, "Unmatched messages") {
 		t.Errorf("%s", gist(page))
 	}
-	if log := h.as(operator.Admin).get("/audit"); !strings.Contains(log, "authority.set") || strings.Contains(log, "canary-51") {
+	if log := h.as(operator.Admin).get("/audit"); !strings.Contains(log, "authority.set") ||
+		strings.Contains(log, "canary-51") {
 		t.Errorf("the log: %s", gist(log))
 	}
 }

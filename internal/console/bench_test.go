@@ -49,8 +49,12 @@ func BenchmarkPages(b *testing.B) {
 	one := h.submit("INV-1")
 	v.await("/transactions/"+one, "delivered")
 	for _, path := range []string{
-		"/", "/?over=week", "/transactions", "/transactions?q=OLD-77", "/transactions?status=FAILURE", "/transactions?country=IE", "/transactions?status=SUCCESS&client=acme&from=2020-01-01", "/transactions?amount=300.00&kind=CREDIT",
-		"/transactions/" + one, "/deliveries", "/deliveries?status=discarded", "/deliveries/replay?client=acme&from=2020-01-01T00:00&to=2090-01-01T00:00", "/clients", "/clients/acme", "/clients/acme/preview.pdf",
+		"/", "/?over=week", "/transactions", "/transactions?q=OLD-77", "/transactions?status=FAILURE",
+		"/transactions?country=IE", "/transactions?status=SUCCESS&client=acme&from=2020-01-01",
+		"/transactions?amount=300.00&kind=CREDIT",
+		"/transactions/" + one, "/deliveries", "/deliveries?status=discarded",
+		"/deliveries/replay?client=acme&from=2020-01-01T00:00&to=2090-01-01T00:00", "/clients", "/clients/acme",
+		"/clients/acme/preview.pdf",
 		"/suppliers", "/lookups", "/queues", "/periods", "/alerts", "/audit", "/operators", "/simulators", "/authorities",
 	} {
 		b.Run(strings.ReplaceAll(path, "/", "_"), func(b *testing.B) {

@@ -44,7 +44,8 @@ var shared struct {
 
 func startChromium(program string) (context.Context, error) {
 	shared.once.Do(func() {
-		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.WindowSize(1280, 900), chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience))
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
+			chromedp.WindowSize(1280, 900), chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience))
 		if os.Getuid() == 0 {
 			options = append(options, chromedp.NoSandbox) // Chromium refuses to start as root with one
 		}
@@ -74,7 +75,8 @@ func (h *house) chromium(places ...string) *chromium {
 		wg.Wait()
 	})
 	must(h.t, chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)))
-	messages, requests, dialogs := chromedp.Console(ctx), chromedp.Events(ctx, network.RequestWillBeSent), chromedp.Events(ctx, page.JavascriptDialogOpening)
+	messages, requests, dialogs := chromedp.Console(ctx), chromedp.Events(ctx, network.RequestWillBeSent),
+		chromedp.Events(ctx, page.JavascriptDialogOpening)
 	wg.Go(func() {
 		for m, err := range messages {
 			if err != nil {
@@ -102,7 +104,8 @@ func (h *house) chromium(places ...string) *chromium {
 			if err != nil {
 				return
 			}
-			if _, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
+			if _, err := chromedp.Call(ctx, page.HandleJavaScriptDialog,
+				page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
 				c.complain("answer a question: %v", err)
 			}
 		}
@@ -166,7 +169,8 @@ func (c *chromium) open(path string) {
 // just being left ends a look; then it looks again.
 func (c *chromium) sees(text string) {
 	c.t.Helper()
-	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text),
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
 	for late := time.Now().Add(patience); time.Now().Before(late); {
 		if there, err := chromedp.Run(c.ctx, look); err == nil && there {
 			return
@@ -198,7 +202,8 @@ func (c *chromium) shot(name string) {
 // fits checks that a page needs no sideways scrolling.
 func (c *chromium) fits(path string) {
 	c.t.Helper()
-	width, room := value(c, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)), value(c, chromedp.Evaluate[int](`window.innerWidth`))
+	width, room := value(c, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)),
+		value(c, chromedp.Evaluate[int](`window.innerWidth`))
 	if width > room {
 		c.t.Errorf("%s is %d pixels wide in a window of %d", path, width, room)
 	}
@@ -319,7 +324,8 @@ func (c *chromium) replayWindow() {
 func (c *chromium) rotateKey() {
 	c.t.Helper()
 	c.open("/clients/acme")
-	c.do(chromedp.SendKeys("#accent", "#7A1F3D"), chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`)) // the sample follows before anything is saved
+	// the sample follows before anything is saved
+	c.do(chromedp.SendKeys("#accent", "#7A1F3D"), chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`))
 	c.click("#rotate")
 	c.do(chromedp.WaitVisible("#secret"))
 	c.click("a.button")
@@ -337,7 +343,9 @@ func (c *chromium) views(look func(name string)) {
 		name, scheme string
 		width        int64
 	}{{"1280", "light", 1280}, {"1280-dark", "dark", 1280}, {"400", "light", 400}, {lastView, "dark", 400}} {
-		_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+		_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: view.scheme}}})
 		must(c.t, err)
 		c.do(chromedp.EmulateViewport(view.width, 900))
 		look(view.name)
@@ -353,13 +361,22 @@ func (c *chromium) tour(operation string) {
 	c.t.Helper()
 	c.h.keyAndSeries()
 	pages := map[string]string{
-		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
-		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "periods": "/periods", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",
-		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error", "chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it", "waiting": "/transactions?reason=authority_error",
+		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation,
+		"deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
+		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "periods": "/periods",
+		"alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account",
+		"simulators": "/simulators", "authorities": "/authorities",
+		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error",
+		"chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it",
+		"waiting": "/transactions?reason=authority_error",
 	}
-	events := value(c, chromedp.Evaluate[[]string](`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
+	events := value(c, chromedp.Evaluate[[]string](
+		`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`,
+		chromedp.EvalAwaitPromise))
 	pages["event"] = "/" + events[0]
-	suppliers := value(c, chromedp.Evaluate[[]string](`fetch("/console/suppliers").then((r) => r.text()).then((t) => [t.match(/suppliers\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
+	suppliers := value(c, chromedp.Evaluate[[]string](
+		`fetch("/console/suppliers").then((r) => r.text()).then((t) => [t.match(/suppliers\/[^"]+/)[0]])`,
+		chromedp.EvalAwaitPromise))
 	pages["supplier"] = "/" + suppliers[0]
 	c.views(func(view string) {
 		for name, path := range pages {

@@ -48,7 +48,8 @@ func (c *Console) chosen(v *request) (page, error) {
 		query.Set("act", actRetry)
 	}
 	body := &chosenBody{Act: query.Get("act"), Back: local(query.Get("back"))}
-	p := page{Title: "Retry selected transactions", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
+	p := page{Title: "Retry selected transactions", Place: "Transactions",
+		Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
 	if body.Act == actRedeliver {
 		p.Title, p.Place, p.Crumbs = "Redeliver selected webhooks", "Deliveries", []crumb{{"Deliveries", Root + "/deliveries"}}
 	}
@@ -170,7 +171,8 @@ func (c *Console) actOnChosen(v *request) (string, error) {
 			switch err := do(v, r); {
 			case err == nil:
 				done++
-			case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound: // those have changed since they were shown
+			// those have changed since they were shown
+			case fault.KindOf(err) != fault.Conflict && fault.KindOf(err) != fault.NotFound:
 				return map[string]any{"done": done}, fmt.Errorf("%s %s: %w", act.Action, r.ID, err)
 			}
 		}
@@ -183,7 +185,9 @@ func (c *Console) actOnChosen(v *request) (string, error) {
 }
 
 func (c *Console) retryChosen(v *request, r chosenRow) error {
-	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.OperationState, filing.OperationState) error { return nil })
+	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.OperationState, filing.OperationState) error {
+		return nil
+	})
 	return err
 }
 

@@ -34,9 +34,11 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	if strings.Contains(h.as(operator.Viewer).get("/transactions"), `form="choose"`) {
 		t.Error("a viewer can choose rows")
 	}
-	query := url.Values{"act": {"retry"}, "o": {ended, stuck, stuck, "no-such-operation"}, "back": {"/console/transactions?status=PROCESSING"}}
+	query := url.Values{"act": {"retry"}, "o": {ended, stuck, stuck, "no-such-operation"},
+		"back": {"/console/transactions?status=PROCESSING"}}
 	preview := b.get("/chosen?" + query.Encode())
-	for _, wanted := range []string{"1 of 3 selected can be retried", "It has finished.", "It no longer exists.", `name="o" value="` + stuck + `"`, "INV-1"} {
+	for _, wanted := range []string{"1 of 3 selected can be retried", "It has finished.", "It no longer exists.",
+		`name="o" value="` + stuck + `"`, "INV-1"} {
 		if !strings.Contains(preview, wanted) {
 			t.Errorf("the preview lacks %q:\n%s", wanted, gist(preview))
 		}
@@ -45,13 +47,16 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 		t.Fatalf("looking made %d entries", n)
 	}
 	h.script()
-	resp := b.post("/chosen", url.Values{"act": {"retry"}, "o": {ended, stuck}, "back": {"/console/transactions?status=PROCESSING"}})
-	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || at != "/console/transactions?notice=retried-together&status=PROCESSING" {
+	resp := b.post("/chosen", url.Values{"act": {"retry"}, "o": {ended, stuck},
+		"back": {"/console/transactions?status=PROCESSING"}})
+	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther ||
+		at != "/console/transactions?notice=retried-together&status=PROCESSING" {
 		t.Fatalf("%d to %s", resp.StatusCode, at)
 	}
 	b.await("/transactions/"+stuck, "Succeeded after")
 	log := h.audited("transactions.retried")
-	if len(log) != 1 || !strings.Contains(string(log[0].After), `"done":1`) || !strings.Contains(string(log[0].Before), ended) || !strings.Contains(string(log[0].Before), stuck) {
+	if len(log) != 1 || !strings.Contains(string(log[0].After), `"done":1`) || !strings.Contains(string(log[0].Before),
+		ended) || !strings.Contains(string(log[0].Before), stuck) {
 		t.Errorf("the log has %+v", log)
 	}
 }
@@ -104,7 +109,8 @@ func TestWhatCanBeChosenHasLimits(t *testing.T) {
 	if resp := b.post("/chosen", url.Values{"act": {"retry"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("no row: %d", resp.StatusCode)
 	}
-	if resp := h.as(operator.Viewer).post("/chosen", url.Values{"act": {"retry"}, "o": {"x"}}); resp.StatusCode != http.StatusForbidden {
+	if resp := h.as(operator.Viewer).post("/chosen",
+		url.Values{"act": {"retry"}, "o": {"x"}}); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a viewer: %d", resp.StatusCode)
 	}
 }

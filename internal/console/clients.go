@@ -83,7 +83,8 @@ func (c *Console) clientPage(v *request) (page, error) {
 		return page{}, err
 	}
 	body := &clientBody{Client: client, Fonts: document.Fonts(), Templates: document.Templates(), Days: usageDays, Now: c.now()}
-	p := page{Title: cmp.Or(client.Config.DisplayName, client.ID), Place: "Clients", Crumbs: []crumb{{"Clients", Root + "/clients"}}, Body: body}
+	p := page{Title: cmp.Or(client.Config.DisplayName, client.ID), Place: "Clients",
+		Crumbs: []crumb{{"Clients", Root + "/clients"}}, Body: body}
 	for _, k := range client.Keys {
 		body.Rotating = body.Rotating || k.State == account.Next
 	}
@@ -191,13 +192,14 @@ func (c *Console) change(v *request, action string, edit func(*account.Config) e
 		return "", err
 	}
 	notice := "saved"
-	err = c.do(v, operator.Act{Action: action, Subject: before.ID, ClientID: before.ID, Before: discreet(before.Config)}, func() (any, error) {
-		after, err := c.cfg.Accounts.Configure(v.ctx, v.by(), before.ID, edit)
-		if err == nil && after.UpdatedAt.Equal(before.UpdatedAt) {
-			notice = "unchanged"
-		}
-		return discreet(after.Config), err
-	})
+	err = c.do(v, operator.Act{Action: action, Subject: before.ID, ClientID: before.ID, Before: discreet(before.Config)},
+		func() (any, error) {
+			after, err := c.cfg.Accounts.Configure(v.ctx, v.by(), before.ID, edit)
+			if err == nil && after.UpdatedAt.Equal(before.UpdatedAt) {
+				notice = "unchanged"
+			}
+			return discreet(after.Config), err
+		})
 	return clientAt(before.ID, notice), err
 }
 
@@ -220,7 +222,8 @@ func (c *Console) setLogo(v *request) (string, error) {
 			return "", fault.New(fault.Invalid, "The file is empty.")
 		}
 	}
-	err = c.do(v, operator.Act{Action: "client.logo_changed", Subject: before.ID, ClientID: before.ID, Before: before.Config.Logo}, func() (any, error) {
+	err = c.do(v, operator.Act{Action: "client.logo_changed", Subject: before.ID, ClientID: before.ID,
+		Before: before.Config.Logo}, func() (any, error) {
 		after, err := c.cfg.Accounts.SetLogo(v.ctx, v.by(), before.ID, raw)
 		return after.Config.Logo, err
 	})
@@ -234,14 +237,16 @@ type shown struct {
 }
 
 func (c *Console) showOnce(v *request, title, place string, s shown) error {
-	f := c.frame(v, route{}, page{Title: title, Place: place, Crumbs: []crumb{{place, Root + "/" + strings.ToLower(place)}}, Body: s})
+	f := c.frame(v, route{}, page{Title: title, Place: place,
+		Crumbs: []crumb{{place, Root + "/" + strings.ToLower(place)}}, Body: s})
 	return c.write(v.w, http.StatusOK, "once", f)
 }
 
 func (c *Console) createClient(v *request) error {
 	form := v.r.PostForm
 	in := account.NewClient{ID: form.Get("client_id"), Live: form.Get("environment") == "live", Config: account.Config{
-		DisplayName: form.Get("display_name"), Rate: account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
+		DisplayName: form.Get("display_name"),
+		Rate:        account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
 	}}
 	var client account.Client
 	var key secret.Secret
@@ -264,7 +269,8 @@ func (c *Console) rotateKey(v *request) error {
 	}
 	var key account.Key
 	var text secret.Secret
-	err = c.do(v, operator.Act{Action: "key.rotated", Subject: client.ID, ClientID: client.ID, Before: keyStates(client.Keys)}, func() (any, error) {
+	err = c.do(v, operator.Act{Action: "key.rotated", Subject: client.ID, ClientID: client.ID,
+		Before: keyStates(client.Keys)}, func() (any, error) {
 		if key, text, err = c.cfg.Accounts.RotateKey(v.ctx, v.by(), client.ID); err != nil {
 			return nil, err
 		}
@@ -305,10 +311,11 @@ func (c *Console) moveKey(v *request, action, notice string, move func(id, kid s
 		return "", err
 	}
 	kid := v.r.PathValue("kid")
-	err = c.do(v, operator.Act{Action: action, Subject: kid, ClientID: client.ID, Before: keyStates(client.Keys)}, func() (any, error) {
-		key, err := move(client.ID, kid)
-		return map[string]string{key.Kid: string(key.State)}, err
-	})
+	err = c.do(v, operator.Act{Action: action, Subject: kid, ClientID: client.ID, Before: keyStates(client.Keys)},
+		func() (any, error) {
+			key, err := move(client.ID, kid)
+			return map[string]string{key.Kid: string(key.State)}, err
+		})
 	return clientAt(client.ID, notice), err
 }
 

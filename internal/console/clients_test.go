@@ -17,9 +17,11 @@ import (
 func (h *house) keyAndSeries() account.LimitedKey {
 	h.t.Helper()
 	key, _, err := h.accounts.CreateLimitedKey(h.t.Context(), audit.Actor{Name: "test"}, clientID, account.Limits{
-		Name: "till <7>", Scopes: []account.Scope{account.ScopeSubmit}, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+		Name: "till <7>", Scopes: []account.Scope{account.ScopeSubmit},
+		Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	must(h.t, err)
-	_, err = h.service.Series.Create(h.t.Context(), clientID, series.Series{SupplierID: h.supplier, Pattern: "A-{YYYY}-{N:6}", Next: 42, Yearly: true})
+	_, err = h.service.Series.Create(h.t.Context(), clientID,
+		series.Series{SupplierID: h.supplier, Pattern: "A-{YYYY}-{N:6}", Next: 42, Yearly: true})
 	must(h.t, err)
 	return key
 }
@@ -30,12 +32,14 @@ func TestAClientShowsLimitedKeysAndSeries(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	admin := h.as(operator.Admin)
-	if page := admin.get("/clients/" + clientID); strings.Contains(page, "Restricted keys") || strings.Contains(page, "Number series") {
+	if page := admin.get("/clients/" + clientID); strings.Contains(page, "Restricted keys") ||
+		strings.Contains(page, "Number series") {
 		t.Error("what a client does not have is shown")
 	}
 	key := h.keyAndSeries()
 	page := admin.get("/clients/" + clientID)
-	for _, text := range []string{key.Kid, "till &lt;7&gt;", "submit", "192.0.2.0/24", "A-{YYYY}-{N:6}", `>42<`, "every year", "/suppliers/" + clientID + "/" + h.supplier} {
+	for _, text := range []string{key.Kid, "till &lt;7&gt;", "submit", "192.0.2.0/24", "A-{YYYY}-{N:6}", `>42<`,
+		"every year", "/suppliers/" + clientID + "/" + h.supplier} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q", text)
 		}

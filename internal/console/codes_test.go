@@ -44,7 +44,8 @@ func TestWhatHasNoKnownCodeIsShownAsItIs(t *testing.T) {
 	id := h.submit("INV-GARBAGE")
 	b := h.as(operator.Viewer)
 	b.await("/transactions/"+id, "Last error: ")
-	for _, path := range []string{"/transactions/" + id, "/transactions", "/", "/suppliers/" + clientID + "/" + h.supplier} {
+	for _, path := range []string{"/transactions/" + id, "/transactions", "/",
+		"/suppliers/" + clientID + "/" + h.supplier} {
 		if page := b.get(path); strings.Contains(page, "means: ") {
 			t.Errorf("%s explains what is no code:\n%s", path, gist(page))
 		}

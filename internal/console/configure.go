@@ -53,8 +53,10 @@ func settingsOf(config account.Config) settingsForm {
 		}
 		return strconv.Itoa(n)
 	}
-	f := settingsForm{All: config.Webhooks.All, Header: config.SignatureHeader, PerSecond: number(config.Rate.PerSecond), Burst: number(config.Rate.Burst),
-		Years: number(config.Retention.Years), Days: number(config.Retention.DiagnosticDays), Totals: config.Totals, Hold: config.LegalHold}
+	f := settingsForm{All: config.Webhooks.All, Header: config.SignatureHeader, PerSecond: number(config.Rate.PerSecond),
+		Burst: number(config.Rate.Burst),
+		Years: number(config.Retention.Years), Days: number(config.Retention.DiagnosticDays), Totals: config.Totals,
+		Hold: config.LegalHold}
 	for _, code := range slices.Sorted(maps.Keys(config.Countries)) {
 		f.Countries = append(f.Countries, countrySetting{code, string(config.Countries[code])})
 	}
@@ -76,8 +78,10 @@ func settingsOf(config account.Config) settingsForm {
 
 // typedSettings reads the form as it was sent.
 func typedSettings(form url.Values) settingsForm {
-	f := settingsForm{All: strings.TrimSpace(form.Get("all")), Networks: form.Get("networks"), Header: strings.TrimSpace(form.Get("header")), PerSecond: form.Get("per_second"), Burst: form.Get("burst"),
-		Years: form.Get("years"), Days: form.Get("days"), Totals: account.Totals(form.Get("totals")), Hold: form.Get("hold") != "", Faults: map[string]string{}}
+	f := settingsForm{All: strings.TrimSpace(form.Get("all")), Networks: form.Get("networks"),
+		Header: strings.TrimSpace(form.Get("header")), PerSecond: form.Get("per_second"), Burst: form.Get("burst"),
+		Years: form.Get("years"), Days: form.Get("days"), Totals: account.Totals(form.Get("totals")),
+		Hold: form.Get("hold") != "", Faults: map[string]string{}}
 	uses := form["use"]
 	for i, code := range form["country"] {
 		line := countrySetting{Code: strings.ToUpper(strings.TrimSpace(code))}
@@ -87,7 +91,8 @@ func typedSettings(form url.Values) settingsForm {
 		f.Countries = append(f.Countries, line)
 	}
 	for _, event := range webhook.EventTypes() {
-		f.Events = append(f.Events, eventSetting{Name: event, Word: form.Get("word-" + event), Address: strings.TrimSpace(form.Get("at-" + event))})
+		f.Events = append(f.Events, eventSetting{Name: event, Word: form.Get("word-" + event),
+			Address: strings.TrimSpace(form.Get("at-" + event))})
 	}
 	return f
 }
@@ -145,13 +150,15 @@ func (f *settingsForm) into(config *account.Config) {
 	}
 	config.SignatureHeader = f.Header
 	config.Rate = account.Rate{PerSecond: f.number("rate.per_second", f.PerSecond), Burst: f.number("rate.burst", f.Burst)}
-	config.Retention = account.Retention{Years: f.number("retention.years", f.Years), DiagnosticDays: f.number("retention.diagnostic_days", f.Days)}
+	config.Retention = account.Retention{Years: f.number("retention.years", f.Years),
+		DiagnosticDays: f.number("retention.diagnostic_days", f.Days)}
 	config.Totals, config.LegalHold = f.Totals, f.Hold
 }
 
 // settingsFields are the places of the form that can say what is wrong with them.
 func (f *settingsForm) has(field string) bool {
-	for prefix := range strings.FieldsSeq("countries. webhooks.all webhooks.by_event. webhook_cidrs webhook_signature_header rate retention. totals") {
+	for prefix := range strings.FieldsSeq(
+		"countries. webhooks.all webhooks.by_event. webhook_cidrs webhook_signature_header rate retention. totals") {
 		if strings.HasPrefix(field, prefix) {
 			return true
 		}

@@ -118,7 +118,8 @@ const (
 
 // New builds the handler.
 func New(cfg Config) (*Console, error) {
-	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection(), refusals: rate.NewLimiter(refusalsPerSecond, refusalsBurst)}
+	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection(),
+		refusals: rate.NewLimiter(refusalsPerSecond, refusalsBurst)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -136,7 +137,9 @@ func New(cfg Config) (*Console, error) {
 	}
 	c.streams = &streams{all: c.cfg.LiveMax, each: c.cfg.LiveEach, by: map[string]int{}}
 	c.stopping, c.stop = context.WithCancel(context.Background())
-	c.calls = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.calls = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	c.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tributary_console_request_seconds", Help: "Time to answer a request of the console.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5, 10},

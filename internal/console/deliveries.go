@@ -34,7 +34,8 @@ type deliveriesBody struct {
 
 func (c *Console) deliveries(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now(), Here: Root + "/deliveries", Acts: []string{actRedeliver}}
+	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now(),
+		Here: Root + "/deliveries", Acts: []string{actRedeliver}}
 	if kept := (url.Values{"client": {body.Client}, "status": {body.Status}}); body.Client != "" || body.Status != "" {
 		body.Here += "?" + kept.Encode()
 	}
@@ -51,7 +52,8 @@ func (c *Console) deliveries(v *request) (page, error) {
 	}
 	var next string
 	defer func() { body.Probes = c.probesOf(v, body.Events) }()
-	body.Events, next, err = c.cfg.Hooks.List(v.ctx, cmp.Or(body.Client, webhook.AnyClient), webhook.Filter{Status: body.Status, Limit: 50, After: query.Get("after")})
+	body.Events, next, err = c.cfg.Hooks.List(v.ctx, cmp.Or(body.Client, webhook.AnyClient),
+		webhook.Filter{Status: body.Status, Limit: 50, After: query.Get("after")})
 	if next != "" {
 		query.Set("after", next)
 		query.Del("seen")
@@ -81,7 +83,8 @@ func (c *Console) event(v *request) (page, error) {
 	}
 	body := &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now(), Probe: c.probeOf(v, client, row.EventType),
 		Receiver: receiverRow{Delivery: c.cfg.Hooks.Receiver(v.ctx, client, row.EventType), Client: client}}
-	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}, nil
+	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}},
+		Body: body}, nil
 }
 
 // probeOf is when the receiver of an event is tried next, if its breaker is
@@ -111,7 +114,8 @@ func (c *Console) redeliver(v *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	act := operator.Act{Action: "event.redelivered", Subject: id, ClientID: client, Before: map[string]any{"status": row.Status, "tries": row.Tries}}
+	act := operator.Act{Action: "event.redelivered", Subject: id, ClientID: client,
+		Before: map[string]any{"status": row.Status, "tries": row.Tries}}
 	err = c.do(v, act, func() (any, error) {
 		return map[string]any{"status": webhook.Pending}, c.cfg.Hooks.Redeliver(v.ctx, webhook.AnyClient, id)
 	})
@@ -171,7 +175,8 @@ type replayBody struct {
 // anything is sent.
 func (c *Console) replay(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &replayBody{Client: query.Get("client"), Event: query.Get("event"), Status: query.Get("status"), From: query.Get("from"), To: query.Get("to"), Events: webhook.EventTypes()}
+	body := &replayBody{Client: query.Get("client"), Event: query.Get("event"), Status: query.Get("status"),
+		From: query.Get("from"), To: query.Get("to"), Events: webhook.EventTypes()}
 	p := page{Title: "Replay events", Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
@@ -228,9 +233,10 @@ func (c *Console) startReplay(v *request) (string, error) {
 		return "", fault.New(fault.Conflict, "There are no events left in this time range.")
 	}
 	_, err = c.cfg.Hooks.Replay(v.ctx, w, v.session.Name, func(tx *db.Tx) error {
-		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "events.replayed", Subject: w.ClientID, ClientID: w.ClientID, After: map[string]any{
-			"event_type": w.EventType, "status": w.Status, "from": w.From, "to": w.To, "count": n, "at_least": more,
-		}})
+		return c.cfg.Operators.RecordIn(tx, v.by(),
+			operator.Act{Action: "events.replayed", Subject: w.ClientID, ClientID: w.ClientID, After: map[string]any{
+				"event_type": w.EventType, "status": w.Status, "from": w.From, "to": w.To, "count": n, "at_least": more,
+			}})
 	})
 	if err != nil {
 		return "", err

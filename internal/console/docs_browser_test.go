@@ -27,7 +27,8 @@ func TestTheDocumentationInABrowser(t *testing.T) {
 	key, _, err := h.accounts.SigningKeys(t.Context(), clientID)
 	must(t, err)
 	a, err := api.New(api.Config{
-		Accounts: h.accounts, Atlas: h.atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Hooks: h.hooks, BaseURL: "http://127.0.0.1:8080", Version: "test",
+		Accounts: h.accounts, Atlas: h.atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies,
+		Lookups: h.lookups, Hooks: h.hooks, BaseURL: "http://127.0.0.1:8080", Version: "test",
 		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
 		Demo: func() *site.Demo {
 			return &site.Demo{Key: key.Text.RevealText(), Suppliers: map[string]string{"XX": h.supplier}}
@@ -79,7 +80,8 @@ func TestTheDocumentationInABrowser(t *testing.T) {
 		return name
 	}
 	c.views(func(view string) {
-		for _, name := range []string{"index.html", "concepts.html", "reference.html", "postV1Transactions.html", "countries.html", "country-es.html", "search.html?q=webhook"} {
+		for _, name := range []string{"index.html", "concepts.html", "reference.html", "postV1Transactions.html",
+			"countries.html", "country-es.html", "search.html?q=webhook"} {
 			if view != lastView && !everyView() && name != "postV1Transactions.html" && name != "country-es.html" {
 				continue
 			}
@@ -96,7 +98,8 @@ func TestTheDocumentationInABrowser(t *testing.T) {
 		}
 	}
 	c.content()
-	if resp, err := http.Get(server.URL + "/docs"); err != nil || resp.Request.URL.Path != "/docs/index.html" || resp.Body.Close() != nil {
+	if resp, err := http.Get(server.URL + "/docs"); err != nil || resp.Request.URL.Path != "/docs/index.html" ||
+		resp.Body.Close() != nil {
 		t.Errorf("/docs leads to %v: %v", resp, err)
 	}
 	http.DefaultClient.CloseIdleConnections()

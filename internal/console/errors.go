@@ -17,8 +17,10 @@ type trouble struct {
 // statusOf is the status of a kind of failure; false: it is our own defect.
 func statusOf(kind fault.Kind) (status int, known bool) {
 	status, known = map[fault.Kind]int{
-		fault.Invalid: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized, fault.Forbidden: http.StatusForbidden, fault.NotFound: http.StatusNotFound,
-		fault.Conflict: http.StatusConflict, fault.Expired: http.StatusGone, fault.TooLarge: http.StatusRequestEntityTooLarge, fault.MediaType: http.StatusUnsupportedMediaType,
+		fault.Invalid: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized,
+		fault.Forbidden: http.StatusForbidden, fault.NotFound: http.StatusNotFound,
+		fault.Conflict: http.StatusConflict, fault.Expired: http.StatusGone,
+		fault.TooLarge: http.StatusRequestEntityTooLarge, fault.MediaType: http.StatusUnsupportedMediaType,
 		fault.Limited: http.StatusTooManyRequests, fault.Unavailable: http.StatusServiceUnavailable,
 	}[kind]
 	if !known {
@@ -83,21 +85,23 @@ type notice struct{ Text, Class string }
 
 func noticeOf(name string) notice {
 	return map[string]notice{
-		"retried":              {Text: "Retrying now. This page updates live."},
-		"redelivered":          {Text: "The event is being sent again, with the same webhook_id."},
-		"behind-breaker":       {Text: "The event will be sent again, with the same webhook_id. Its receiver is failing, so it waits until a probe succeeds; the page shows when the next one is.", Class: "busy"},
-		"retried-together":     {Text: "Retrying now; the audit log has the number. Those still waiting are listed."},
-		"redelivered-together": {Text: "The webhooks are being sent again, each with the same webhook_id; the audit log has the number."},
-		"replaying":            {Text: "The replay has started. It continues in the background, also after a restart."},
-		"saved":                {Text: "Saved."},
-		"unchanged":            {Text: "No changes."},
-		"promoted":             {Text: "The key is now active: it signs webhooks. The previous one is retiring."},
-		"revoked":              {Text: "The key is revoked. Requests with it are rejected."},
-		"acknowledged":         {Text: "The alert is acknowledged. It reopens if it is raised again."},
-		"ended":                {Text: "The session has ended."},
-		"password":             {Text: "Your password is changed. Your other sessions have ended."},
-		"factor":               {Text: "Your second factors are changed."},
-		"scripted":             {Text: "The simulated authority follows the script from its next call."},
-		"operator":             {Text: "Done. It is in the audit log."},
+		"retried":     {Text: "Retrying now. This page updates live."},
+		"redelivered": {Text: "The event is being sent again, with the same webhook_id."},
+		"behind-breaker": {
+			Text: "The event will be sent again, with the same webhook_id. Its receiver is failing, so it waits until a probe succeeds; the page shows when the next one is.", Class: "busy"},
+		"retried-together": {Text: "Retrying now; the audit log has the number. Those still waiting are listed."},
+		"redelivered-together": {
+			Text: "The webhooks are being sent again, each with the same webhook_id; the audit log has the number."},
+		"replaying":    {Text: "The replay has started. It continues in the background, also after a restart."},
+		"saved":        {Text: "Saved."},
+		"unchanged":    {Text: "No changes."},
+		"promoted":     {Text: "The key is now active: it signs webhooks. The previous one is retiring."},
+		"revoked":      {Text: "The key is revoked. Requests with it are rejected."},
+		"acknowledged": {Text: "The alert is acknowledged. It reopens if it is raised again."},
+		"ended":        {Text: "The session has ended."},
+		"password":     {Text: "Your password is changed. Your other sessions have ended."},
+		"factor":       {Text: "Your second factors are changed."},
+		"scripted":     {Text: "The simulated authority follows the script from its next call."},
+		"operator":     {Text: "Done. It is in the audit log."},
 	}[name]
 }

@@ -51,14 +51,18 @@ func (c *Console) export(v *request) error {
 	if len(faults) > 0 {
 		return fault.New(fault.Invalid, "Invalid list request.").With(faults...)
 	}
-	err := c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "transactions.exported", Subject: "list", ClientID: f.Client, After: map[string]any{"query": v.r.URL.RawQuery}})
+	err := c.cfg.Operators.Record(v.ctx, v.by(),
+		operator.Act{Action: "transactions.exported", Subject: "list", ClientID: f.Client,
+			After: map[string]any{"query": v.r.URL.RawQuery}})
 	if err != nil {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	v.w.Header().Set("Content-Disposition", `attachment; filename="transactions.csv"`)
 	out := csv.NewWriter(v.w)
-	_ = out.Write([]string{"operation_id", "transaction_id", "number", "status", "stage", "reason", "message", "kind", "country", "client", "supplier", "customer", "total_minor_units", "currency", "accepted_at", "settled_at"}) // who left is told nothing
+	// who left is told nothing
+	_ = out.Write([]string{"operation_id", "transaction_id", "number", "status", "stage", "reason", "message", "kind",
+		"country", "client", "supplier", "customer", "total_minor_units", "currency", "accepted_at", "settled_at"})
 	q.Limit = 200
 	for n := 0; n < exportMax; {
 		page, err := c.cfg.Ledger.Search(v.ctx, q)
@@ -97,7 +101,8 @@ func exported(l ledger.Line) []string {
 	if !l.SettledAt.IsZero() {
 		settled = l.SettledAt.UTC().Format(time.RFC3339)
 	}
-	row := []string{l.OperationID, l.TransactionID, l.Number, string(l.Status), string(l.Stage), l.Reason, l.Message, string(l.Kind), l.Country, l.ClientID,
+	row := []string{l.OperationID, l.TransactionID, l.Number, string(l.Status), string(l.Stage), l.Reason, l.Message,
+		string(l.Kind), l.Country, l.ClientID,
 		l.Supplier, l.Customer, total, l.Currency, l.AcceptedAt.UTC().Format(time.RFC3339), settled}
 	for i, cell := range row {
 		if i != 12 { // a number, never a text somebody chose
@@ -123,8 +128,10 @@ type togetherBody struct {
 // anything is done.
 func (c *Console) retryPreview(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &togetherBody{Reason: query.Get("reason"), Country: strings.ToUpper(query.Get("country")), Reasons: ledger.Meanings()}
-	p := page{Title: "Retry by reason", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
+	body := &togetherBody{Reason: query.Get("reason"), Country: strings.ToUpper(query.Get("country")),
+		Reasons: ledger.Meanings()}
+	p := page{Title: "Retry by reason", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}},
+		Body: body}
 	if body.Reason == "" {
 		return p, nil
 	}
@@ -164,11 +171,15 @@ func (c *Console) retryTogether(v *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	act := operator.Act{Action: "transactions.retried", Subject: reason, Before: map[string]any{"waiting": len(list), "country": code}}
+	act := operator.Act{Action: "transactions.retried", Subject: reason,
+		Before: map[string]any{"waiting": len(list), "country": code}}
 	err = c.do(v, act, func() (any, error) {
 		done := 0
 		for _, o := range list {
-			switch _, err := c.cfg.Transactions.Retry(v.ctx, o.OperationID, func(*db.Tx, filing.OperationState, filing.OperationState) error { return nil }); {
+			switch _, err := c.cfg.Transactions.Retry(v.ctx, o.OperationID,
+				func(*db.Tx, filing.OperationState, filing.OperationState) error {
+					return nil
+				}); {
 			case err == nil:
 				done++
 			case fault.KindOf(err) != fault.Conflict:
@@ -198,7 +209,8 @@ func (c *Console) views(v *request) []view {
 	}
 	for _, m := range ledger.Meanings() {
 		if n := counts[m.Code]; n > 0 {
-			list = append(list, view{strings.ReplaceAll(string(m.Code), "_", " ") + " " + count(n), "/transactions?reason=" + string(m.Code)})
+			list = append(list, view{strings.ReplaceAll(string(m.Code), "_", " ") + " " + count(n),
+				"/transactions?reason=" + string(m.Code)})
 		}
 	}
 	return list

@@ -49,7 +49,8 @@ func TestFindAndExport(t *testing.T) {
 	}
 	resp := b.do(http.MethodGet, "/transactions.csv?q=0815", nil)
 	rows, err := csv.NewReader(strings.NewReader(read(t, resp))).ReadAll()
-	if must(t, err); len(rows) != 2 || rows[1][0] != id || rows[1][12] != "22710" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/csv") {
+	if must(t, err); len(rows) != 2 || rows[1][0] != id || rows[1][12] != "22710" ||
+		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/csv") {
 		t.Errorf("%v", rows)
 	}
 	if list := h.audited("transactions.exported"); len(list) != 1 || !strings.Contains(list[0].After, "0815") {
@@ -69,17 +70,20 @@ func TestAllThatWaitForOneReasonAreRetriedTogether(t *testing.T) {
 	b.await("/transactions/"+first, "1 other transaction waits for the same reason")
 	b.await("/transactions?reason=authority_error", first, second, "authority error 2")
 	page := b.get("/retry?reason=authority_error&country=XX")
-	if !strings.Contains(page, "2 transactions wait for authority error") || !strings.Contains(page, "What to do first") || !strings.Contains(page, "INV-1") {
+	if !strings.Contains(page, "2 transactions wait for authority error") ||
+		!strings.Contains(page, "What to do first") || !strings.Contains(page, "INV-1") {
 		t.Errorf("the preview:\n%s", gist(page))
 	}
-	if page := b.get("/retry?reason=chain_stopped"); !strings.Contains(page, "0 transactions wait") || strings.Contains(page, `id="together"`) {
+	if page := b.get("/retry?reason=chain_stopped"); !strings.Contains(page, "0 transactions wait") ||
+		strings.Contains(page, `id="together"`) {
 		t.Errorf("nothing can be retried:\n%s", gist(page))
 	}
 	h.script()
 	b.noticed(b.post("/retry", url.Values{"reason": {"authority_error"}}), "retried-together")
 	b.await("/transactions/"+first, "Succeeded after")
 	b.await("/transactions/"+second, "Succeeded after")
-	if list := h.audited("transactions.retried"); len(list) != 1 || list[0].Subject != "authority_error" || !strings.Contains(list[0].Before, "2") {
+	if list := h.audited("transactions.retried"); len(list) != 1 || list[0].Subject != "authority_error" ||
+		!strings.Contains(list[0].Before, "2") {
 		t.Errorf("recorded as %+v", list)
 	}
 	if resp := b.post("/retry", url.Values{}); resp.StatusCode != http.StatusBadRequest {

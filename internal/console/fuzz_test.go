@@ -37,7 +37,8 @@ func sitDown(t testing.TB, h *house) *desk {
 		switch {
 		case rt.Method == http.MethodGet:
 			d.get = append(d.get, rt.Path)
-		case rt.Path != "/sign-out" && rt.Path != "/operators/{name}/{change}" && rt.Path != "/sessions/{session}/end" && rt.Path != "/account/password":
+		case rt.Path != "/sign-out" && rt.Path != "/operators/{name}/{change}" && rt.Path != "/sessions/{session}/end" &&
+			rt.Path != "/account/password":
 			d.post = append(d.post, rt.Path) // the others may end the session that goes on asking
 		}
 	}
@@ -50,7 +51,8 @@ func sitDown(t testing.TB, h *house) *desk {
 func (d *desk) ask(t testing.TB, method, path, id, query, media, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, console.Root+"/", strings.NewReader(body))
-	r.URL.Path, r.URL.RawQuery = console.Root+parameter.ReplaceAllLiteralString(strings.Replace(path, "{$}", "", 1), id), query
+	r.URL.Path, r.URL.RawQuery = console.Root+parameter.ReplaceAllLiteralString(strings.Replace(path, "{$}", "", 1), id),
+		query
 	r.Header.Set("Content-Type", media)
 	for _, c := range d.cookies {
 		r.AddCookie(c)
@@ -71,8 +73,10 @@ func (d *desk) ask(t testing.TB, method, path, id, query, media, body string) *h
 func FuzzPages(f *testing.F) {
 	d := sitDown(f, build(f, dbtest.SQLite(f)))
 	for i := range d.get {
-		f.Add(uint8(i), clientID, "q=1&client=acme&status=SUCCESS&from=2026-01-01&to=2026-01-31T10:00&amount=227.10&cursor=AAAA&before=1&over=week&ending=30&notice=saved")
-		f.Add(uint8(i), "%00"+marked, "q="+marked+"&q=%00&cursor=%ff&from=9999-99-99&before=-1&limit=99999999999999999999&client=%ff%00&"+marked+"=x")
+		f.Add(uint8(i), clientID,
+			"q=1&client=acme&status=SUCCESS&from=2026-01-01&to=2026-01-31T10:00&amount=227.10&cursor=AAAA&before=1&over=week&ending=30&notice=saved")
+		f.Add(uint8(i), "%00"+marked,
+			"q="+marked+"&q=%00&cursor=%ff&from=9999-99-99&before=-1&limit=99999999999999999999&client=%ff%00&"+marked+"=x")
 	}
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, id, query string) {
@@ -87,9 +91,11 @@ func FuzzPages(f *testing.F) {
 func FuzzForms(f *testing.F) {
 	d := sitDown(f, build(f, dbtest.SQLite(f)))
 	for i := range d.post {
-		f.Add(uint8(i), clientID, false, "name="+marked+"&role=admin&configuration={\"a\":1,\"a\":2}&script=x&client=acme&from=2026-01-01T00:00&to=2026-01-02T00:00&id=new&live=1&back=//evil")
+		f.Add(uint8(i), clientID, false,
+			"name="+marked+"&role=admin&configuration={\"a\":1,\"a\":2}&script=x&client=acme&from=2026-01-01T00:00&to=2026-01-02T00:00&id=new&live=1&back=//evil")
 		f.Add(uint8(i), "\x00", false, "name=%00%ff&remove=1&configuration=%ff&accent=%23GGGGGG&%zz")
-		f.Add(uint8(i), clientID, true, "Content-Disposition: form-data; name=\"logo\"; filename=\"../x\"\r\n\r\n\x89PNG\r\n\x1a\n"+marked)
+		f.Add(uint8(i), clientID, true,
+			"Content-Disposition: form-data; name=\"logo\"; filename=\"../x\"\r\n\r\n\x89PNG\r\n\x1a\n"+marked)
 	}
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, id string, parts bool, form string) {
@@ -100,7 +106,8 @@ func FuzzForms(f *testing.F) {
 		if parts {
 			const edge = "--------edge"
 			media = "multipart/form-data; boundary=" + edge
-			body = "--" + edge + "\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n" + d.csrf + "\r\n--" + edge + "\r\n" + form + "\r\n--" + edge + "--\r\n"
+			body = "--" + edge + "\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n" + d.csrf + "\r\n--" + edge +
+				"\r\n" + form + "\r\n--" + edge + "--\r\n"
 		}
 		w := d.ask(t, http.MethodPost, d.post[int(which)%len(d.post)], id, "", media, body)
 		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, console.Root+"/") {
@@ -123,12 +130,14 @@ func TestAddressesWithTextThatCannotBeStoredAreNoDefect(t *testing.T) {
 			text := url.QueryEscape(bad)
 			for _, path := range desk.get {
 				desk.ask(t, http.MethodGet, path, bad, "", "", "")
-				for _, name := range []string{"q", "client", "status", "stage", "country", "kind", "event", "actor", "subject", "action", "after"} {
+				for _, name := range []string{"q", "client", "status", "stage", "country", "kind", "event", "actor", "subject",
+					"action", "after"} {
 					desk.ask(t, http.MethodGet, path, clientID, name+"="+text, "", "")
 				}
 			}
 			for _, path := range desk.post {
-				desk.ask(t, http.MethodPost, path, bad, "", "application/x-www-form-urlencoded", "csrf="+url.QueryEscape(desk.csrf)+"&name="+text+"&client="+text+"&role=admin&id="+text+"&event="+text)
+				desk.ask(t, http.MethodPost, path, bad, "", "application/x-www-form-urlencoded",
+					"csrf="+url.QueryEscape(desk.csrf)+"&name="+text+"&client="+text+"&role=admin&id="+text+"&event="+text)
 			}
 		}
 	})

@@ -154,7 +154,8 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	h.openAccounts(demo, receiver.URL)
 	h.openHooks(demo, log)
 	store, err := files.OpenStore(t.Context(), files.Config{
-		DB: d, URL: "mem://", BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: log,
+		DB: d, URL: "mem://", BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))),
+		Log:    log,
 		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return h.service.Stored(r, a) },
 	})
 	must(t, err)
@@ -163,33 +164,42 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	renderer, err := renderer()
 	must(t, err)
 	h.service = filing.New(filing.Config{
-		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log, RetryBase: time.Hour, // what is stuck stays stuck
+		// what is stuck stays stuck
+		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log,
+		RetryBase: time.Hour,
 
 		Render: func(ctx context.Context, in filing.Issued) (document.Rendering, error) {
-			return renderer.Render(ctx, document.Visual{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
+			return renderer.Render(ctx, document.Visual{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier,
+				Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
 		},
 	})
 	t.Cleanup(h.service.Close)
-	h.ledger = ledger.New(ledger.Config{DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Filing: h.service, Log: log})
+	h.ledger = ledger.New(ledger.Config{DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks,
+		Filing: h.service, Log: log})
 	t.Cleanup(h.ledger.Close)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	h.url = "http://localhost:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	operators := operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, Second: operator.Second{AdminURL: h.url, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
-		return account.ServiceKeys{DB: d, Master: h.master}.Sealer(ctx, account.OperatorFactors)
-	}}}
+	operators := operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1},
+		Second: operator.Second{AdminURL: h.url, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+			return account.ServiceKeys{DB: d, Master: h.master}.Sealer(ctx, account.OperatorFactors)
+		}}}
 	change(&operators)
 	h.operators = operator.New(operators)
 	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
-		_, _, err := h.operators.Create(t.Context(), audit.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
+		_, _, err := h.operators.Create(t.Context(), audit.Actor{Name: "test"},
+			operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
 		must(t, err)
 	}
 	h.endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: h.master, Operators: h.operators, Log: log})
-	h.letters, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: h.endpoints, Log: log, HandleMessage: h.service.HandleMessage})
+	h.letters, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: h.endpoints, Log: log,
+		HandleMessage: h.service.HandleMessage})
 	must(t, err)
 	h.console, err = console.New(console.Config{
-		DB: d, Operators: h.operators, Accounts: h.accounts, Endpoints: h.endpoints, Atlas: atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
-		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, LiveEach: liveEach, Log: log,
+		DB: d, Operators: h.operators, Accounts: h.accounts, Endpoints: h.endpoints, Atlas: atlas, Transactions: h.service,
+		Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
+		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax,
+		LiveEach: liveEach, Log: log,
 	})
 	must(t, err)
 	server := httptest.NewUnstartedServer(h.console)
@@ -211,11 +221,17 @@ func (h *house) openAccounts(demo *guard.Guard, receiver string) {
 	master, err := secret.OpenMaster("file:" + path)
 	must(h.t, err)
 	h.master = master
-	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: func(address string, allow []netip.Prefix) (string, error) { return demo.With(allow).CheckURL(address) }, Events: webhook.EventTypes()})
+	h.accounts, err = account.Open(h.t.Context(),
+		account.Options{DB: h.db, Master: master, Alerts: h.alerts,
+			CheckURL: func(address string, allow []netip.Prefix) (string, error) {
+				return demo.With(allow).CheckURL(address)
+			}, Events: webhook.EventTypes()})
 	must(h.t, err)
-	_, _, err = h.accounts.CreateClient(h.t.Context(), audit.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
-		DisplayName: "Acme & <Sons>", Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Webhooks: account.Webhooks{All: receiver},
-	}})
+	_, _, err = h.accounts.CreateClient(h.t.Context(), audit.Actor{Name: "test"},
+		account.NewClient{ID: clientID, Config: account.Config{
+			DisplayName: "Acme & <Sons>", Countries: map[string]country.UseCase{account.AllCountries: country.Both},
+			Webhooks: account.Webhooks{All: receiver},
+		}})
 	must(h.t, err)
 }
 
@@ -224,7 +240,8 @@ func (h *house) openHooks(demo *guard.Guard, log *slog.Logger) {
 	must(h.t, err)
 	h.t.Cleanup(sender.Close)
 	h.hooks, err = webhook.New(webhook.Config{
-		DB: h.db, Alerts: h.alerts, Log: log, BaseURL: "https://api.example.test", Sender: sender, Ladder: webhook.Ladder{Base: time.Minute},
+		DB: h.db, Alerts: h.alerts, Log: log, BaseURL: "https://api.example.test", Sender: sender,
+		Ladder: webhook.Ladder{Base: time.Minute},
 		Target: func(ctx context.Context, clientID, event string) (webhook.Target, bool, error) {
 			p, err := h.accounts.Profile(ctx, clientID)
 			if err != nil {
@@ -235,7 +252,8 @@ func (h *house) openHooks(demo *guard.Guard, log *slog.Logger) {
 		},
 		Keys: func(ctx context.Context, clientID string) (webhook.Keys, error) {
 			older, newer, err := h.accounts.SigningKeys(ctx, clientID)
-			return webhook.Keys{Current: webhook.Key{ID: older.Kid, Text: older.Text}, Next: webhook.Key{ID: newer.Kid, Text: newer.Text}}, err
+			return webhook.Keys{Current: webhook.Key{ID: older.Kid, Text: older.Text},
+				Next: webhook.Key{ID: newer.Kid, Text: newer.Text}}, err
 		},
 		Changed: h.accounts.Changed,
 	})
@@ -244,16 +262,20 @@ func (h *house) openHooks(demo *guard.Guard, log *slog.Logger) {
 
 func (h *house) openParties(atlas *country.Atlas) {
 	h.companies = onboarding.New(onboarding.Config{
-		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: filing.CredentialsChanged,
+		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts,
+		CredentialsChanged: filing.CredentialsChanged,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
 			return h.accounts.Sealer(ctx, clientID, account.PurposeTaxCredentials)
 		},
 	})
-	h.lookups = lookup.New(lookup.Config{DB: h.db, Hooks: h.hooks, Validator: lookup.NewValidator(nil, true), BaseURL: "https://api.example.test"})
+	h.lookups = lookup.New(lookup.Config{DB: h.db, Hooks: h.hooks, Validator: lookup.NewValidator(nil, true),
+		BaseURL: "https://api.example.test"})
 	var err error
 	h.supplier, err = h.companies.Ensure(h.t.Context(), clientID, onboarding.NewCompany{
-		ExternalID: "shop-1", CountryCode: "XX", LanguageCode: "en", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789", TaxRegime: transaction.VAT,
-		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"},
+		ExternalID: "shop-1", CountryCode: "XX", LanguageCode: "en", LegalName: "Reference Trading Ltd",
+		TaxNumber: "XX123456789", TaxRegime: transaction.VAT,
+		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345",
+			AddressLine1: "1 Sample Street"},
 	})
 	must(h.t, err)
 }
@@ -263,7 +285,8 @@ func (h *house) run() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run, h.letters.Run, h.companies.Run, h.lookups.Run} {
+	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run,
+		h.letters.Run, h.companies.Run, h.lookups.Run} {
 		wg.Go(func() {
 			if err := fn(ctx); err != nil && ctx.Err() == nil {
 				h.t.Error(err)
@@ -289,7 +312,10 @@ func (h *house) submit(number string) string {
 	body := fmt.Sprintf(`{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-04-02T10:00:00Z","transaction_number":%q,"transaction_id":%q,"supplier":{"id":%q},
 		"note":"<script>alert('note')</script>","customer":{"legal_name":"Jane <b>Doe</b>","type":"INDIVIDUAL"},
 		"items":[{"number":1,"name":"Tea <img src=x>","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`, number, "order-"+number, h.supplier)
-	id, err := h.service.Submit(h.t.Context(), filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, transaction.Invoice, []byte(body))
+	id, err := h.service.Submit(h.t.Context(),
+		filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) {
+			return country.Both, true
+		}}, transaction.Invoice, []byte(body))
 	must(h.t, err)
 	return id
 }
@@ -345,7 +371,10 @@ func (h *house) browser() *browser {
 	must(h.t, err)
 	transport := &http.Transport{}
 	h.t.Cleanup(transport.CloseIdleConnections)
-	return &browser{t: h.t, h: h, http: &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &browser{t: h.t, h: h, http: &http.Client{Jar: jar, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}}
 }
 
 // as is a browser that is signed in with a role.

@@ -20,7 +20,8 @@ const (
 const OIDCFinish = oidcPath + "/finish"
 
 func (c *Console) ticketCookie(value string, age int) *http.Cookie {
-	return &http.Cookie{Name: c.cookieName("tributary_oidc"), Value: value, Path: c.cookiePath(oidcPath), MaxAge: age, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteLaxMode}
+	return &http.Cookie{Name: c.cookieName("tributary_oidc"), Value: value, Path: c.cookiePath(oidcPath), MaxAge: age,
+		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteLaxMode}
 }
 
 func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +60,8 @@ func (c *Console) oidcFinish(w http.ResponseWriter, r *http.Request) {
 		ticket = k.Value
 	}
 	http.SetCookie(w, c.ticketCookie("", -1))
-	token, s, next, err := c.cfg.OIDC.Finish(r.Context(), ticket, r.URL.Query(), operator.Attempt{IP: c.address(r), Agent: r.UserAgent()})
+	token, s, next, err := c.cfg.OIDC.Finish(r.Context(), ticket, r.URL.Query(),
+		operator.Attempt{IP: c.address(r), Agent: r.UserAgent()})
 	if err != nil {
 		c.notLetIn(w, Root+"/", err)
 		return

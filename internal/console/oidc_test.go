@@ -39,11 +39,14 @@ func newProvider(t testing.TB, email string) *provider {
 		must(t, json.NewEncoder(w).Encode(body))
 	}
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256"}})
+		answer(w, map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize",
+			"token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256"}})
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]any{"keys": []any{map[string]string{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
-			"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes())}}})
+			"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()),
+			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes())}}})
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		if r.PostFormValue("code") != "the-code" || r.PostFormValue("code_verifier") == "" {
@@ -64,7 +67,8 @@ func (p *provider) token(t testing.TB) string {
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	signed := part(map[string]string{"alg": "RS256", "kid": "1"}) + "." + part(map[string]any{
-		"iss": p.URL, "aud": "console", "sub": "person-1", "exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(), "nonce": p.nonce, "email": p.email, "email_verified": true,
+		"iss": p.URL, "aud": "console", "sub": "person-1", "exp": time.Now().Add(time.Minute).Unix(),
+		"iat": time.Now().Unix(), "nonce": p.nonce, "email": p.email, "email_verified": true,
 	})
 	sum := sha256.Sum256([]byte(signed))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, p.key, crypto.SHA256, sum[:])
@@ -79,7 +83,9 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	p := newProvider(t, "grace@example.test")
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: p.URL, ClientID: "console", ClientSecret: secret.New([]byte("s")), RedirectURL: h.url + "/console/oidc/finish", HTTP: &http.Client{Transport: transport}})
+	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: p.URL, ClientID: "console",
+		ClientSecret: secret.New([]byte("s")), RedirectURL: h.url + "/console/oidc/finish",
+		HTTP: &http.Client{Transport: transport}})
 	c, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, OIDC: x})
 	must(t, err)
 	server := httptest.NewServer(c)
@@ -93,7 +99,8 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 		if !strings.HasPrefix(to.String(), p.URL+"/authorize") || to.Query().Get("code_challenge_method") != "S256" {
 			t.Fatalf("it leads to %s", to)
 		}
-		if cookie := resp.Header.Get("Set-Cookie"); !strings.Contains(cookie, "Path=/console/oidc") || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") {
+		if cookie := resp.Header.Get("Set-Cookie"); !strings.Contains(cookie, "Path=/console/oidc") ||
+			!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") {
 			t.Errorf("the ticket travels as %s", cookie)
 		}
 		p.nonce = to.Query().Get("nonce")
@@ -102,10 +109,12 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	refused := func(b *browser, back url.Values, why string) {
 		t.Helper()
 		resp := b.do(http.MethodGet, "/oidc/finish?"+back.Encode(), nil)
-		if page := read(t, resp); why == "unknown operator grace@example.test" && !strings.Contains(strings.ToLower(page), why) {
+		if page := read(t, resp); why == "unknown operator grace@example.test" && !strings.Contains(strings.ToLower(page),
+			why) {
 			t.Errorf("the page does not say why:\n%s", gist(page))
 		}
-		if resp.StatusCode != http.StatusUnauthorized || strings.Contains(strings.Join(resp.Header.Values("Set-Cookie"), " "), "tributary_console") {
+		if resp.StatusCode != http.StatusUnauthorized ||
+			strings.Contains(strings.Join(resp.Header.Values("Set-Cookie"), " "), "tributary_console") {
 			t.Errorf("%s: %d %v", why, resp.StatusCode, resp.Header.Values("Set-Cookie"))
 		}
 		if b.do(http.MethodGet, "/account", nil).StatusCode != http.StatusSeeOther {
@@ -118,13 +127,15 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	}
 	refused(b, begin(b), "unknown operator grace@example.test")
 	admin := h.as(operator.Admin)
-	admin.noticed(admin.post("/operators", url.Values{"name": {"grace@example.test"}, "role": {"viewer"}, "with": {"identity"}}), "operator")
+	admin.noticed(admin.post("/operators",
+		url.Values{"name": {"grace@example.test"}, "role": {"viewer"}, "with": {"identity"}}), "operator")
 	back := begin(b)
 	back.Set("state", "another")
 	refused(b, back, "another state")
 	refused(h.browser(), back, "another browser")
 	resp := b.do(http.MethodGet, "/oidc/finish?"+begin(b).Encode(), nil)
-	if page := read(t, resp); resp.StatusCode != http.StatusOK || !strings.Contains(page, `content="0; url=/console/account"`) {
+	if page := read(t, resp); resp.StatusCode != http.StatusOK ||
+		!strings.Contains(page, `content="0; url=/console/account"`) {
 		t.Fatalf("%d\n%s", resp.StatusCode, page)
 	}
 	if page := b.get("/account"); !strings.Contains(page, "grace@example.test") {
@@ -148,7 +159,8 @@ func TestAProviderThatIsAwayIsSaidOnTheSignInPage(t *testing.T) {
 	h := build(t, d)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: gone.URL, ClientID: "console", RedirectURL: h.url + console.OIDCFinish})
+	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: gone.URL, ClientID: "console",
+		RedirectURL: h.url + console.OIDCFinish})
 	c, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, OIDC: x})
 	must(t, err)
 	server := httptest.NewServer(c)
@@ -157,7 +169,9 @@ func TestAProviderThatIsAwayIsSaidOnTheSignInPage(t *testing.T) {
 	b := h.browser()
 	resp := b.do(http.MethodGet, "/oidc/begin?next="+url.QueryEscape("/console/account"), nil)
 	page := read(t, resp)
-	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page, "The identity provider is unreachable") || !strings.Contains(page, `id="password"`) || !strings.Contains(page, "/console/account") {
+	if resp.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(page, "The identity provider is unreachable") || !strings.Contains(page, `id="password"`) ||
+		!strings.Contains(page, "/console/account") {
 		t.Errorf("%d\n%s", resp.StatusCode, gist(page))
 	}
 	if h.as(operator.Viewer).do(http.MethodGet, "/account", nil).StatusCode != http.StatusOK {

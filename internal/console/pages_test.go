@@ -32,15 +32,21 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 		id := h.submit("INV-1")
 		b := h.as(operator.Admin)
 		b.await("/transactions/"+id, "Succeeded after")
-		_, err := h.lookups.CreateBatch(t.Context(), clientID, []byte(`{"batch_name":"spring","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"}]}`))
+		_, err := h.lookups.CreateBatch(t.Context(), clientID,
+			[]byte(`{"batch_name":"spring","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"}]}`))
 		must(t, err)
 		must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "<b>trouble</b>"))
 		for path, want := range map[string]string{
-			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
-			"/deliveries": "one line per URL", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
-			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/periods": "No sales yet", "/alerts": "Chain stopped: heads differ", "/alerts?all=1": "Chain stopped: heads differ",
-			"/audit": "signin", "/audit?verify=1": "is intact", "/audit?client=acme&verify=1": "The log of acme is intact", "/operators": "New operator", "/account": "Change your password",
-			"/simulators": "1 registered", "/authorities": "simulated</span>", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
+			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1",
+			"/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
+			"/deliveries": "one line per URL", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview",
+			"/suppliers":               "Reference Trading Ltd",
+			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage",
+			"/periods": "No sales yet", "/alerts": "Chain stopped: heads differ", "/alerts?all=1": "Chain stopped: heads differ",
+			"/audit": "signin", "/audit?verify=1": "is intact", "/audit?client=acme&verify=1": "The log of acme is intact",
+			"/operators": "New operator", "/account": "Change your password",
+			"/simulators": "1 registered", "/authorities": "simulated</span>",
+			"/deliveries/replay": "Nothing is sent before you have seen how many there are",
 		} {
 			page := b.get(path)
 			if !strings.Contains(page, want) {
@@ -62,8 +68,10 @@ func TestTransactionsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 	b.await("/transactions/"+id, "Succeeded after")
 	b.await("/transactions?amount=227.10", id) // numbers and amounts are indexed a moment later
 	searches := map[string]bool{               // address → the invoice is found
-		"q=INV-77": true, "q=order-INV-77": true, "q=inv 77": true, "q=INV-78": false, "status=SUCCESS": true, "status=FAILURE": false, "country=XX": true, "country=IE": false,
-		"client=acme": true, "client=nobody": false, "kind=INVOICE": true, "kind=CREDIT": false, "amount=227.10": true, "amount=227.11": false, "from=2020-01-01": true, "to=2020-01-01": false, "from=2999-01-01": false,
+		"q=INV-77": true, "q=order-INV-77": true, "q=inv 77": true, "q=INV-78": false, "status=SUCCESS": true,
+		"status=FAILURE": false, "country=XX": true, "country=IE": false,
+		"client=acme": true, "client=nobody": false, "kind=INVOICE": true, "kind=CREDIT": false, "amount=227.10": true,
+		"amount=227.11": false, "from=2020-01-01": true, "to=2020-01-01": false, "from=2999-01-01": false,
 	}
 	searches["q="+id] = true
 	for query, found := range searches {
@@ -72,7 +80,8 @@ func TestTransactionsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 			t.Errorf("%s: found %t, want %t", query, !found, found)
 		}
 	}
-	for query, want := range map[string]string{"amount=lots": "amount must be a number", "from=yesterday": "from must be a date", "to=tomorrow": "to must be a date"} {
+	for query, want := range map[string]string{"amount=lots": "amount must be a number",
+		"from=yesterday": "from must be a date", "to=tomorrow": "to must be a date"} {
 		if page := b.get("/transactions?" + query); !strings.Contains(page, want) {
 			t.Errorf("%s: no %q", query, want)
 		}
@@ -111,7 +120,8 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+id, "PROCESSING", "The reference authority is unavailable. Retrying at ", "Last error", "1 failed call", "Next attempt", "Retry now")
+	b.await("/transactions/"+id, "PROCESSING", "The reference authority is unavailable. Retrying at ", "Last error",
+		"1 failed call", "Next attempt", "Retry now")
 	if page := h.as(operator.Viewer).get("/transactions/" + id); strings.Contains(page, "Retry now") {
 		t.Error("a viewer is offered what a viewer may not do")
 	}
@@ -119,7 +129,8 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	b.noticed(b.post("/transactions/"+id+"/retry", nil), "retried")
 	b.await("/transactions/"+id, "Succeeded after")
 	list := h.audited("transaction.retried")
-	if len(list) != 1 || list[0].Actor.Name != "operator" || list[0].Subject != id || list[0].Before == "" || list[0].After == "" || list[0].Actor.IP == "" {
+	if len(list) != 1 || list[0].Actor.Name != "operator" || list[0].Subject != id || list[0].Before == "" ||
+		list[0].After == "" || list[0].Actor.IP == "" {
 		t.Errorf("the log has %+v", list)
 	}
 	if resp := b.post("/transactions/"+id+"/retry", nil); resp.StatusCode != http.StatusConflict {
@@ -142,13 +153,15 @@ func TestDocumentsAreFetchedAndItIsRecorded(t *testing.T) {
 		t.Fatalf("documents: %v", links)
 	}
 	resp := b.do(http.MethodGet, links[0], nil)
-	if text := read(t, resp); !strings.HasPrefix(text, "%PDF") || !strings.HasPrefix(resp.Header.Get("Content-Disposition"), "attachment") {
+	if text := read(t, resp); !strings.HasPrefix(text, "%PDF") ||
+		!strings.HasPrefix(resp.Header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("%v %.20q", resp.Header, text)
 	}
 	if list := h.audited("document.fetched"); len(list) != 1 || list[0].Subject != id || list[0].Actor.Name != "viewer" {
 		t.Errorf("the log has %+v", list)
 	}
-	for _, path := range []string{"/transactions/" + id + "/documents/" + strings.Repeat("0", 32), "/transactions/" + strings.Repeat("0", 8) + "/documents/x"} {
+	for _, path := range []string{"/transactions/" + id + "/documents/" + strings.Repeat("0", 32),
+		"/transactions/" + strings.Repeat("0", 8) + "/documents/x"} {
 		if resp := b.do(http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
@@ -164,8 +177,10 @@ func TestAReplayIsCountedBeforeItStarts(t *testing.T) {
 	b.await("/transactions/"+id, "delivered")
 	sent := h.got.Load()
 	now := time.Now().UTC()
-	form := url.Values{"client": {clientID}, "from": {now.Add(-time.Hour).Format("2006-01-02T15:04")}, "to": {now.Add(time.Hour).Format("2006-01-02T15:04")}}
-	if page := b.get("/deliveries/replay?" + form.Encode()); !strings.Contains(page, ">1 event<") || !strings.Contains(page, ">Replay</button>") {
+	form := url.Values{"client": {clientID}, "from": {now.Add(-time.Hour).Format("2006-01-02T15:04")},
+		"to": {now.Add(time.Hour).Format("2006-01-02T15:04")}}
+	if page := b.get("/deliveries/replay?" + form.Encode()); !strings.Contains(page, ">1 event<") ||
+		!strings.Contains(page, ">Replay</button>") {
 		t.Errorf("the count is missing:\n%s", gist(page))
 	}
 	if got := h.got.Load(); got != sent {
@@ -181,7 +196,8 @@ func TestAReplayIsCountedBeforeItStarts(t *testing.T) {
 	if list := h.audited("events.replayed"); len(list) != 1 || !strings.Contains(list[0].After, `"count":1`) {
 		t.Errorf("the log has %+v", list)
 	}
-	for name, change := range map[string]url.Values{"client": {"client": {""}}, "to": {"to": {form.Get("from")}}, "from": {"from": {"soon"}}} {
+	for name, change := range map[string]url.Values{"client": {"client": {""}}, "to": {"to": {form.Get("from")}},
+		"from": {"from": {"soon"}}} {
 		wrong := url.Values{}
 		for k, v := range form {
 			wrong[k] = v
@@ -214,7 +230,8 @@ func TestAnEventIsRedelivered(t *testing.T) {
 		t.Error("it does not come back to where it was asked for")
 	}
 	b.await(event, "Delivered: 200")
-	if list := h.audited("event.redelivered"); len(list) != 1 || list[0].ClientID != clientID || !strings.Contains(list[0].Before, "pending") {
+	if list := h.audited("event.redelivered"); len(list) != 1 || list[0].ClientID != clientID ||
+		!strings.Contains(list[0].Before, "pending") {
 		t.Errorf("the log has %+v", list)
 	}
 }
@@ -245,7 +262,8 @@ func TestARotatedKeyIsShownOnceAndNowhereElse(t *testing.T) {
 	}
 	b.noticed(b.post("/clients/acme/keys/"+found[2]+"/revoke", nil), "revoked")
 	for _, action := range []string{"key.rotated", "key.promoted", "key.revoked"} {
-		if list := h.audited(action); len(list) == 0 || list[len(list)-1].Before == "" || list[len(list)-1].Actor.Name != "admin" {
+		if list := h.audited(action); len(list) == 0 || list[len(list)-1].Before == "" ||
+			list[len(list)-1].Actor.Name != "admin" {
 			t.Errorf("%s: the log has %+v", action, list)
 		}
 	}
@@ -260,7 +278,8 @@ func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
 	b := h.as(operator.Admin)
 	fetch := func(query string) string {
 		resp := b.do(http.MethodGet, "/clients/acme/preview.pdf"+query, nil)
-		if resp.StatusCode != http.StatusOK || resp.Header.Get("X-Frame-Options") != "SAMEORIGIN" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") {
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("X-Frame-Options") != "SAMEORIGIN" ||
+			!strings.Contains(resp.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") {
 			t.Fatalf("%d %v", resp.StatusCode, resp.Header)
 		}
 		return read(t, resp)
@@ -272,7 +291,8 @@ func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
 	if fetch("") != before {
 		t.Error("a preview changed what is stored")
 	}
-	if roll := fetch("?template=receipt"); !strings.Contains(roll, " 226.77 14000]") || strings.Contains(before, " 226.77 14000]") {
+	if roll := fetch("?template=receipt"); !strings.Contains(roll, " 226.77 14000]") ||
+		strings.Contains(before, " 226.77 14000]") {
 		t.Error("the template of the query is not shown")
 	}
 	form := url.Values{"display_name": {"Acme & <Sons>"}, "accent": {"#AA0000"}, "font": {"serif"}}
@@ -281,7 +301,8 @@ func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
 		t.Error("what was saved does not look like what was tried")
 	}
 	b.noticed(b.post("/clients/acme/look", form), "unchanged")
-	if resp := b.post("/clients/acme/look", url.Values{"accent": {"red"}}); resp.StatusCode != http.StatusBadRequest || !strings.Contains(read(t, resp), "accent") {
+	if resp := b.post("/clients/acme/look", url.Values{"accent": {"red"}}); resp.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(read(t, resp), "accent") {
 		t.Errorf("a colour that is none: %d", resp.StatusCode)
 	}
 	list := h.audited("client.look_changed")
@@ -294,18 +315,22 @@ func TestTheConfigurationIsSavedWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
-	for name, text := range map[string]string{"no JSON": "{", "a misspelt member": `{"display_nam":"x"}`, "a country that is none": `{"display_name":"x","countries":{"ZZ1":"BOTH"}}`} {
-		if resp := b.post("/clients/acme/configuration", url.Values{"configuration": {text}}); resp.StatusCode != http.StatusBadRequest {
+	for name, text := range map[string]string{"no JSON": "{", "a misspelt member": `{"display_nam":"x"}`,
+		"a country that is none": `{"display_name":"x","countries":{"ZZ1":"BOTH"}}`} {
+		if resp := b.post("/clients/acme/configuration",
+			url.Values{"configuration": {text}}); resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
 	}
-	b.noticed(b.post("/clients/acme/configuration", url.Values{"configuration": {`{"display_name":"Acme","countries":{"IE":"INVOICING"},"rate":{"per_second":5,"burst":9}}`}}), "saved")
+	b.noticed(b.post("/clients/acme/configuration",
+		url.Values{"configuration": {`{"display_name":"Acme","countries":{"IE":"INVOICING"},"rate":{"per_second":5,"burst":9}}`}}), "saved")
 	var client account.Client
 	must(t, h.db.Read(t.Context(), func(r db.Reader) (err error) {
 		client, err = h.accounts.Client(r, clientID)
 		return err
 	}))
-	if client.Config.DisplayName != "Acme" || client.Config.Rate.Burst != 9 || client.Config.Countries["IE"] != country.Invoicing || len(client.Config.Countries) != 1 {
+	if client.Config.DisplayName != "Acme" || client.Config.Rate.Burst != 9 ||
+		client.Config.Countries["IE"] != country.Invoicing || len(client.Config.Countries) != 1 {
 		t.Errorf("stored: %+v", client.Config)
 	}
 }
@@ -316,7 +341,8 @@ func TestTokensInWebhookAddressesAreForAdminsAlone(t *testing.T) {
 	admin := h.as(operator.Admin)
 	text := `{"display_name":"Acme","webhooks":{"by_event":{"transactions.transaction_completed":"https://hooks.example.test/in?token=canary-1"}}}`
 	admin.noticed(admin.post("/clients/acme/configuration", url.Values{"configuration": {text}}), "saved")
-	admin.noticed(admin.post("/clients/acme/configuration", url.Values{"configuration": {`{"display_name":"Acme","webhooks":{"all":"https://hooks.example.test/in?token=canary-2"}}`}}), "saved")
+	admin.noticed(admin.post("/clients/acme/configuration",
+		url.Values{"configuration": {`{"display_name":"Acme","webhooks":{"all":"https://hooks.example.test/in?token=canary-2"}}`}}), "saved")
 	if page := admin.get("/clients/acme"); !strings.Contains(page, "canary-2") {
 		t.Error("an admin cannot edit what an admin cannot see")
 	}
@@ -359,7 +385,8 @@ func TestALogoIsSetAndRemoved(t *testing.T) {
 	if page := b.noticed(send(picture.Bytes(), nil), "saved"); !strings.Contains(page, "8 × 4") {
 		t.Error("the page does not know the logo")
 	}
-	if resp := b.do(http.MethodGet, "/clients/acme/logo", nil); resp.Header.Get("Content-Type") != "image/png" || read(t, resp) != picture.String() {
+	if resp := b.do(http.MethodGet, "/clients/acme/logo", nil); resp.Header.Get("Content-Type") != "image/png" ||
+		read(t, resp) != picture.String() {
 		t.Error("the logo is not what was sent")
 	}
 	for name, content := range map[string][]byte{"no picture": []byte("<svg onload=alert(1)>"), "none": nil, "empty": {}} {
@@ -380,11 +407,13 @@ func TestAClientIsMadeWithItsFirstKey(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
-	page := read(t, b.post("/clients", url.Values{"display_name": {"Beta"}, "client_id": {"beta"}, "environment": {"live"}}))
+	page := read(t, b.post("/clients", url.Values{"display_name": {"Beta"}, "client_id": {"beta"},
+		"environment": {"live"}}))
 	if !regexp.MustCompile(`id="secret">trb_live_`).MatchString(page) {
 		t.Fatalf("no key was shown:\n%s", gist(page))
 	}
-	if resp := b.post("/clients", url.Values{"display_name": {"Beta"}, "client_id": {"beta"}}); resp.StatusCode != http.StatusConflict {
+	if resp := b.post("/clients", url.Values{"display_name": {"Beta"}, "client_id": {"beta"}}); resp.StatusCode !=
+		http.StatusConflict {
 		t.Errorf("the same id again: %d", resp.StatusCode)
 	}
 	if page := b.get("/clients/beta"); !strings.Contains(page, "Beta") {
@@ -400,7 +429,8 @@ func TestAnAlertIsAcknowledgedOnce(t *testing.T) {
 	h := build(t, dbtest.SQLite(t))
 	must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "trouble"))
 	b := h.as(operator.Acting)
-	path := strings.TrimPrefix(regexp.MustCompile(`/console/alerts/[^"]+/acknowledge`).FindString(b.get("/alerts")), "/console")
+	path := strings.TrimPrefix(regexp.MustCompile(`/console/alerts/[^"]+/acknowledge`).FindString(b.get("/alerts")),
+		"/console")
 	if page := b.noticed(b.post(path, nil), "acknowledged"); !strings.Contains(page, "No open alerts") {
 		t.Error("the alert is still open")
 	}
@@ -426,7 +456,8 @@ func TestASimulatedAuthorityFollowsOneClick(t *testing.T) {
 	if page := b.get("/simulators"); !strings.Contains(page, "accepts") {
 		t.Error("the script does not end by itself")
 	}
-	if resp := b.post("/simulators/XX/script", url.Values{"script": {"explode"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp := b.post("/simulators/XX/script",
+		url.Values{"script": {"explode"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a script nobody knows: %d", resp.StatusCode)
 	}
 	if resp := b.post("/simulators/QQ/script", url.Values{"script": {"reject"}}); resp.StatusCode != http.StatusNotFound {

@@ -27,9 +27,11 @@ type suppliersBody struct {
 
 func (c *Console) suppliers(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &suppliersBody{Client: query.Get("client"), Country: query.Get("country"), Text: query.Get("q"), Ending: query.Get("ending"), Now: c.now()}
+	body := &suppliersBody{Client: query.Get("client"), Country: query.Get("country"), Text: query.Get("q"),
+		Ending: query.Get("ending"), Now: c.now()}
 	p := page{Title: "Suppliers", Place: "Suppliers", Body: body}
-	f := onboarding.AnyFilter{ClientID: body.Client, Country: body.Country, Text: body.Text, Limit: 50, Cursor: query.Get("after")}
+	f := onboarding.AnyFilter{ClientID: body.Client, Country: body.Country, Text: body.Text, Limit: 50,
+		Cursor: query.Get("after")}
 	if days, err := strconv.Atoi(body.Ending); err == nil && days > 0 && days <= endingDaysMax {
 		f.EndingBefore = body.Now.AddDate(0, 0, days)
 	}
@@ -105,7 +107,8 @@ func (c *Console) lookups(v *request) (page, error) {
 		return p, err
 	}
 	var next string
-	body.List, next, err = c.cfg.Lookups.ListAny(v.ctx, lookup.AnyFilter{ClientID: body.Client, Status: lookup.Progress(body.Status), Limit: 50, Cursor: query.Get("after")})
+	body.List, next, err = c.cfg.Lookups.ListAny(v.ctx,
+		lookup.AnyFilter{ClientID: body.Client, Status: lookup.Progress(body.Status), Limit: 50, Cursor: query.Get("after")})
 	if next != "" {
 		query.Set("after", next)
 		query.Del("seen")

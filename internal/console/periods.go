@@ -27,7 +27,8 @@ func (c *Console) periods(v *request) (page, error) {
 	p := page{Title: "Periods", Place: "Periods", Body: body}
 	var next string
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
-		body.List, next, err = ledger.Periods(r, ledger.PeriodFilter{ClientID: body.Client, Limit: periodsShown, After: query.Get("after")})
+		body.List, next, err = ledger.Periods(r,
+			ledger.PeriodFilter{ClientID: body.Client, Limit: periodsShown, After: query.Get("after")})
 		return err
 	})
 	if next != "" {

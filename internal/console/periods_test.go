@@ -20,8 +20,10 @@ func TestPeriodsShowWhatIsInThemAndWhatIsDue(t *testing.T) {
 		h := build(t, d)
 		var err error
 		h.supplier, err = h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
-			ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Counter Ltd", TaxNumber: "XX2", TaxRegime: transaction.VAT, Settings: country.Settings{"period": "daily"},
-			Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"},
+			ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Counter Ltd", TaxNumber: "XX2",
+			TaxRegime: transaction.VAT, Settings: country.Settings{"period": "daily"},
+			Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345",
+				AddressLine1: "1 Sample Street"},
 		})
 		must(t, err)
 		h.run()

@@ -58,7 +58,8 @@ func plot(s series, title string) template.HTML {
 	var b strings.Builder
 	sum := s.sum()
 	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight,
-		template.HTMLEscapeString(fmt.Sprintf("%s: %s accepted, %s succeeded, %s failed", title, count(sum.Accepted), count(sum.Succeeded), count(sum.Failed))))
+		template.HTMLEscapeString(fmt.Sprintf("%s: %s accepted, %s succeeded, %s failed", title, count(sum.Accepted),
+			count(sum.Succeeded), count(sum.Failed))))
 	top := niceMax(s.max())
 	const height = plotHeight - plotTop - plotBottom
 	for i := range 3 { // 0, half, top
@@ -81,7 +82,8 @@ func plot(s series, title string) template.HTML {
 // spark draws a series as a word among others. The table around it has the figures.
 func spark(s series) template.HTML {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="plot spark" viewBox="0 0 %d %d" preserveAspectRatio="none" aria-hidden="true">`, sparkWidth, sparkHeight)
+	fmt.Fprintf(&b, `<svg class="plot spark" viewBox="0 0 %d %d" preserveAspectRatio="none" aria-hidden="true">`,
+		sparkWidth, sparkHeight)
 	fmt.Fprintf(&b, `<line class="axis" x1="0" x2="%d" y1="%d" y2="%d"/>`, sparkWidth, sparkHeight, sparkHeight)
 	s.bars(&b, box{w: sparkWidth, h: sparkHeight}, s.max())
 	b.WriteString(`</svg>`)
@@ -120,7 +122,8 @@ func (s series) bars(b *strings.Builder, in box, top int64) {
 			}
 			h := math.Max(in.h*float64(part.n)/float64(top), 1) // one failure among thousands is still seen
 			base -= h
-			fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, part.class, at(in.x+slot*float64(i)+(slot-bar)/2), at(base), at(bar), at(h))
+			fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, part.class,
+				at(in.x+slot*float64(i)+(slot-bar)/2), at(base), at(bar), at(h))
 		}
 	}
 }
@@ -136,7 +139,8 @@ func (s series) label(b *strings.Builder) {
 	every := max(len(s.Tally)/labels, 1)
 	slot := float64(plotWidth-plotLeft) / float64(max(len(s.Tally), 1))
 	for i := 0; i < len(s.Tally); i += every {
-		fmt.Fprintf(b, `<text class="x" x="%s" y="%d">%s</text>`, at(plotLeft+slot*float64(i)), plotHeight-6, s.From.Add(s.Step*time.Duration(i)).UTC().Format(layout))
+		fmt.Fprintf(b, `<text class="x" x="%s" y="%d">%s</text>`, at(plotLeft+slot*float64(i)), plotHeight-6,
+			s.From.Add(s.Step*time.Duration(i)).UTC().Format(layout))
 	}
 }
 

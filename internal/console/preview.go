@@ -19,11 +19,13 @@ func (c *Console) preview(v *request) error {
 	query := v.r.URL.Query()
 	stored := client.Config.AppearanceIn(strings.ToUpper(query.Get("country")))
 	look := document.Branding{
-		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink, Font: string(stored.Font),
+		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink,
+		Font:     string(stored.Font),
 		Template: document.Template(stored.Template), Footer: stored.Footer,
 	}
 	name := client.Config.DisplayName
-	for key, to := range map[string]*string{"accent": &look.Accent, "ink": &look.Ink, "font": &look.Font, "placement": (*string)(&look.Placement), "display_name": &name,
+	for key, to := range map[string]*string{"accent": &look.Accent, "ink": &look.Ink, "font": &look.Font,
+		"placement": (*string)(&look.Placement), "display_name": &name,
 		"template": (*string)(&look.Template), "footer": &look.Footer} {
 		if query.Has(key) {
 			*to = query.Get(key)
@@ -35,7 +37,8 @@ func (c *Console) preview(v *request) error {
 			return err
 		}
 	}
-	made, err := c.cfg.Renderer.Render(v.ctx, document.Sample{Name: name, Language: query.Get("language"), Branding: look, At: c.now()}.Visual())
+	made, err := c.cfg.Renderer.Render(v.ctx,
+		document.Sample{Name: name, Language: query.Get("language"), Branding: look, At: c.now()}.Visual())
 	if err != nil {
 		return err
 	}

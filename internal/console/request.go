@@ -257,7 +257,8 @@ func (c *Console) write(w http.ResponseWriter, status int, name string, f frame)
 
 func (c *Console) frame(v *request, rt route, p page) frame {
 	query := v.r.URL.Query()
-	f := frame{page: p, Session: v.session, CSRF: v.session.CSRF, Notice: noticeOf(query.Get("notice")), Query: query, Path: v.r.URL.Path, Version: c.cfg.Version, Demo: c.cfg.Simulators != ""}
+	f := frame{page: p, Session: v.session, CSRF: v.session.CSRF, Notice: noticeOf(query.Get("notice")), Query: query,
+		Path: v.r.URL.Path, Version: c.cfg.Version, Demo: c.cfg.Simulators != ""}
 	if v.w != nil { // a stream of updates sends no navigation
 		f.Places = c.places(v, p.Place)
 	}
@@ -283,8 +284,10 @@ func (c *Console) places(v *request, current string) []group {
 	alerts.Tally = open
 	groups := []group{
 		{Name: "Now", Links: []place{link("Overview", "/"), alerts, link("Queues", "/queues")}},
-		{Name: "Work", Links: []place{link("Transactions", "/transactions"), link("Periods", "/periods"), link("Deliveries", "/deliveries"), link("Lookups", "/lookups")}},
-		{Name: "Parties", Links: []place{link("Clients", "/clients"), link("Suppliers", "/suppliers"), link("Authorities", "/authorities")}},
+		{Name: "Work", Links: []place{link("Transactions", "/transactions"), link("Periods", "/periods"),
+			link("Deliveries", "/deliveries"), link("Lookups", "/lookups")}},
+		{Name: "Parties", Links: []place{link("Clients", "/clients"), link("Suppliers", "/suppliers"),
+			link("Authorities", "/authorities")}},
 		{Name: "Settings", Links: []place{link("Audit log", "/audit"), link("Your account", "/account")}},
 	}
 	if v.session.Role.Allows(operator.Admin) {

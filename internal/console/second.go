@@ -33,7 +33,8 @@ func (c *Console) halfwayToken(r *http.Request) string {
 }
 
 func (c *Console) setHalfway(w http.ResponseWriter, token string, until time.Time) {
-	k := &http.Cookie{Name: c.cookieName(halfwayCookie), Value: token, Path: c.cookiePath(Root), Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode}
+	k := &http.Cookie{Name: c.cookieName(halfwayCookie), Value: token, Path: c.cookiePath(Root), Expires: until,
+		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode}
 	if token == "" {
 		k.MaxAge = -1
 	}
@@ -59,7 +60,8 @@ func (q passkeyQuestion) Text() (string, error) {
 
 func (c *Console) question(name string, challenge []byte, f operator.Factors) passkeyQuestion {
 	b64 := base64.RawURLEncoding
-	q := passkeyQuestion{Domain: c.cfg.Operators.PasskeyDomain(), Challenge: b64.EncodeToString(challenge), Known: []string{}, Handle: b64.EncodeToString(operator.Handle(name)), Name: name, Kinds: operator.PasskeyAlgorithms()}
+	q := passkeyQuestion{Domain: c.cfg.Operators.PasskeyDomain(), Challenge: b64.EncodeToString(challenge),
+		Known: []string{}, Handle: b64.EncodeToString(operator.Handle(name)), Name: name, Kinds: operator.PasskeyAlgorithms()}
 	for _, k := range f.Passkeys {
 		q.Known = append(q.Known, k.ID)
 	}
@@ -165,7 +167,8 @@ func (c *Console) attempt(r *http.Request) operator.Attempt {
 }
 
 func (c *Console) prove(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
-	session, s, err := c.cfg.Operators.Finish(r.Context(), token, operator.Proof{Code: r.PostFormValue("code"), Passkey: r.PostFormValue("passkey")}, c.attempt(r))
+	session, s, err := c.cfg.Operators.Finish(r.Context(), token,
+		operator.Proof{Code: r.PostFormValue("code"), Passkey: r.PostFormValue("passkey")}, c.attempt(r))
 	if err == nil {
 		c.letIn(w, r, session.RevealText(), s)
 		http.Redirect(w, r, b.Next, http.StatusSeeOther)
@@ -193,7 +196,8 @@ func (c *Console) letIn(w http.ResponseWriter, r *http.Request, token string, s 
 }
 
 func enrolment(r *http.Request) operator.Enrolment {
-	return operator.Enrolment{Ticket: r.PostFormValue("ticket"), Code: r.PostFormValue("code"), Passkey: r.PostFormValue("passkey"), Label: r.PostFormValue("label")}
+	return operator.Enrolment{Ticket: r.PostFormValue("ticket"), Code: r.PostFormValue("code"),
+		Passkey: r.PostFormValue("passkey"), Label: r.PostFormValue("label")}
 }
 
 func (c *Console) enrolAtDoor(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
@@ -247,8 +251,9 @@ func (c *Console) enrol(v *request) error {
 }
 
 func (c *Console) showCodes(v *request, codes []string) error {
-	return c.showOnce(v, "Recovery codes", "Account", shown{What: "Recovery codes", Subject: v.session.Name, Secret: strings.Join(codes, "\n"),
-		Advice: "Each signs you in once, together with your password, if you lose your second factor. Store them separately from it.", Back: secondAt})
+	return c.showOnce(v, "Recovery codes", "Account",
+		shown{What: "Recovery codes", Subject: v.session.Name, Secret: strings.Join(codes, "\n"),
+			Advice: "Each signs you in once, together with your password, if you lose your second factor. Store them separately from it.", Back: secondAt})
 }
 
 func (c *Console) renewCodes(v *request) error {

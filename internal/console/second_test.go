@@ -57,8 +57,10 @@ func found(t testing.TB, re *regexp.Regexp, page string) string {
 // knock signs in with the password and answers the page of the second half.
 func (b *browser) knock(name string) string {
 	b.t.Helper()
-	resp := b.do(http.MethodPost, "/sign-in", url.Values{"name": {name}, "password": {password}, "next": {"/console/queues"}})
-	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || at != "/console/sign-in/second?next="+url.QueryEscape("/console/queues") {
+	resp := b.do(http.MethodPost, "/sign-in",
+		url.Values{"name": {name}, "password": {password}, "next": {"/console/queues"}})
+	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther ||
+		at != "/console/sign-in/second?next="+url.QueryEscape("/console/queues") {
 		b.t.Fatalf("after the password: %d %s", resp.StatusCode, at)
 	}
 	return b.get("/sign-in/second?next=" + url.QueryEscape("/console/queues"))
@@ -73,8 +75,10 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 		t.Error("half a sign-in opens a page")
 	}
 	key := found(t, appKeyText, page)
-	form := url.Values{"csrf": {found(t, csrfField, page)}, "ticket": {found(t, ticketField, page)}, "next": {"/console/queues"}, "code": {"000000"}}
-	if resp := b.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusBadRequest || !strings.Contains(read(t, resp), "Check the phone&#39;s clock") {
+	form := url.Values{"csrf": {found(t, csrfField, page)}, "ticket": {found(t, ticketField, page)},
+		"next": {"/console/queues"}, "code": {"000000"}}
+	if resp := b.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(read(t, resp), "Check the phone&#39;s clock") {
 		t.Errorf("a wrong first code: %d", resp.StatusCode)
 	}
 	code := appCode(t, key, h.db.Now())
@@ -89,8 +93,10 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	}
 	other := h.browser()
 	page = other.knock("admin")
-	form = url.Values{"csrf": {found(t, csrfField, page)}, "next": {"/console/queues"}, "code": {code}} // the same one, however late it is by now
-	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, resp), "already used") {
+	// the same one, however late it is by now
+	form = url.Values{"csrf": {found(t, csrfField, page)}, "next": {"/console/queues"}, "code": {code}}
+	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusUnauthorized ||
+		!strings.Contains(read(t, resp), "already used") {
 		t.Errorf("the code of the enrolment again: %d", resp.StatusCode)
 	}
 	forged := url.Values{"csrf": {"forged"}, "code": {codes[0]}}
@@ -100,16 +106,19 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	page = other.knock("admin")
 	form.Set("csrf", found(t, csrfField, page))
 	form.Set("code", codes[0])
-	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/console/queues" {
+	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusSeeOther ||
+		resp.Header.Get("Location") != "/console/queues" {
 		t.Errorf("a recovery code: %d %s", resp.StatusCode, gist(read(t, resp)))
 	}
-	if !strings.Contains(other.get("/queues"), "Operations by stage") || !strings.Contains(other.get("/operators"), "authenticator app") {
+	if !strings.Contains(other.get("/queues"), "Operations by stage") || !strings.Contains(other.get("/operators"),
+		"authenticator app") {
 		t.Error("a recovery code opens the console")
 	}
 	if resp := other.post("/account/second/remove", nil); resp.StatusCode != http.StatusConflict {
 		t.Errorf("the last factor is removed: %d", resp.StatusCode)
 	}
-	if fresh := codeLine.FindAllString(read(t, other.post("/account/second/codes", nil)), -1); len(fresh) != operator.RecoveryCodes || fresh[0] == codes[0] {
+	if fresh := codeLine.FindAllString(read(t, other.post("/account/second/codes", nil)),
+		-1); len(fresh) != operator.RecoveryCodes || fresh[0] == codes[0] {
 		t.Errorf("new recovery codes: %q", fresh)
 	}
 	if resp := other.post("/operators/admin/reset-mfa", nil); resp.StatusCode != http.StatusSeeOther {
@@ -127,13 +136,16 @@ func TestPasskeysInABrowser(t *testing.T) {
 	c := h.chromium()
 	_, err := chromedp.Call(c.ctx, webauthn.Enable, webauthn.EnableParams{})
 	must(t, err)
-	_, err = chromedp.Call(c.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-		Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}})
+	_, err = chromedp.Call(c.ctx, webauthn.AddVirtualAuthenticator,
+		webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true, IsUserVerified: true,
+			AutomaticPresenceSimulation: true,
+		}})
 	must(t, err)
 	c.open("/queues")
 	password := func() {
-		c.do(chromedp.WaitVisible("#password"), chromedp.SendKeys("#name", "admin"), chromedp.SendKeys("#password", password+"\r"))
+		c.do(chromedp.WaitVisible("#password"), chromedp.SendKeys("#name", "admin"),
+			chromedp.SendKeys("#password", password+"\r"))
 	}
 	password()
 	c.do(chromedp.WaitVisible("#makepasskey"))

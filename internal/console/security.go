@@ -30,7 +30,8 @@ func (c *Console) guardHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Permissions-Policy", "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()")
+	h.Set("Permissions-Policy",
+		"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()")
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Cache-Control", "no-store")
 	if c.cfg.Secure {
@@ -59,11 +60,13 @@ func (c *Console) cookiePath(path string) string {
 const sessionCookie = "tributary_console"
 
 func (c *Console) setCookie(w http.ResponseWriter, token string, until time.Time) {
-	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Value: token, Path: c.cookiePath(Root), Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Value: token, Path: c.cookiePath(Root),
+		Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) dropCookie(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Path: c.cookiePath(Root), MaxAge: -1, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Path: c.cookiePath(Root), MaxAge: -1,
+		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) cookie(r *http.Request) string {
@@ -86,7 +89,8 @@ func (c *Console) address(r *http.Request) string {
 // local answers a path of the console that a form may lead back to. Anything
 // else, another host above all, becomes the overview.
 func local(path string) string {
-	if !strings.HasPrefix(path, Root+"/") || strings.ContainsAny(path, "\\\r\n\t") || strings.HasPrefix(path, Root+"/sign-") || strings.HasPrefix(path, Root+"/live/") {
+	if !strings.HasPrefix(path, Root+"/") || strings.ContainsAny(path, "\\\r\n\t") ||
+		strings.HasPrefix(path, Root+"/sign-") || strings.HasPrefix(path, Root+"/live/") {
 		return Root + "/"
 	}
 	return path

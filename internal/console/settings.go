@@ -110,7 +110,9 @@ func (c *Console) acknowledge(v *request) (string, error) {
 		if err := alert.Acknowledge(tx, id, v.session.Name); err != nil {
 			return err
 		}
-		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "alert.acknowledged", Subject: id, Before: map[string]any{"open": true}, After: map[string]any{"open": false}})
+		return c.cfg.Operators.RecordIn(tx, v.by(),
+			operator.Act{Action: "alert.acknowledged", Subject: id, Before: map[string]any{"open": true},
+				After: map[string]any{"open": false}})
 	})
 	return Root + "/alerts?notice=acknowledged", err
 }
@@ -130,7 +132,8 @@ type auditBody struct {
 // is walked to its first break.
 func (c *Console) audit(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &auditBody{Actor: query.Get("actor"), Action: query.Get("action"), Subject: query.Get("subject"), Client: query.Get("client"), From: query.Get("from"), To: query.Get("to")}
+	body := &auditBody{Actor: query.Get("actor"), Action: query.Get("action"), Subject: query.Get("subject"),
+		Client: query.Get("client"), From: query.Get("from"), To: query.Get("to")}
 	p := page{Title: "Audit log", Place: "Audit log", Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
@@ -139,7 +142,8 @@ func (c *Console) audit(v *request) (page, error) {
 	f := operator.AuditFilter{Actor: body.Actor, Action: body.Action, Subject: body.Subject, ClientID: body.Client, Limit: 50}
 	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
 		if *to, err = readMoment(query.Get(name)); err != nil {
-			body.Faults = append(body.Faults, fault.At(name, fault.FieldNotValid, "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+			body.Faults = append(body.Faults, fault.At(name, fault.FieldNotValid,
+				"must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
 		}
 	}
 	if len(body.To) == len(time.DateOnly) {
@@ -209,7 +213,8 @@ func (c *Console) createOperator(v *request) error {
 	if err != nil {
 		return err
 	}
-	in := operator.NewOperator{Name: v.r.PostFormValue("name"), Role: role, WithoutPassword: v.r.PostFormValue("with") == "identity"}
+	in := operator.NewOperator{Name: v.r.PostFormValue("name"), Role: role,
+		WithoutPassword: v.r.PostFormValue("with") == "identity"}
 	o, password, err := c.cfg.Operators.Create(v.ctx, v.by(), in)
 	if err != nil {
 		return err
@@ -219,7 +224,8 @@ func (c *Console) createOperator(v *request) error {
 		return nil
 	}
 	return c.showOnce(v, "Operator created", "Operators", shown{What: "Password", Subject: o.Name, Secret: password.RevealText(),
-		Advice: "Hand it over in person or through a trusted channel. The operator can change it later on the account page.", Back: Root + "/operators"})
+		Advice: "Hand it over in person or through a trusted channel. The operator can change it later on the account page.",
+		Back:   Root + "/operators"})
 }
 
 // changeOperator changes an operator; its slice records it.
@@ -231,7 +237,9 @@ func (c *Console) changeOperator(v *request) (err error) {
 		if err != nil {
 			return err
 		}
-		return c.showOnce(v, "New password", "Operators", shown{What: "Password", Subject: name, Secret: password.RevealText(), Advice: "All sessions of this operator have ended.", Back: Root + "/operators"})
+		return c.showOnce(v, "New password", "Operators",
+			shown{What: "Password", Subject: name, Secret: password.RevealText(),
+				Advice: "All sessions of this operator have ended.", Back: Root + "/operators"})
 	case "role":
 		var role operator.Role
 		if role, err = operator.ParseRole(v.r.PostFormValue("role")); err == nil {
@@ -267,6 +275,7 @@ func (c *Console) changePassword(v *request) (string, error) {
 	if form.Get("new") != form.Get("again") {
 		return "", fault.New(fault.Invalid, "The new passwords do not match.")
 	}
-	err := c.cfg.Operators.ChangePassword(v.ctx, v.session, secret.New([]byte(form.Get("old"))), secret.New([]byte(form.Get("new"))))
+	err := c.cfg.Operators.ChangePassword(v.ctx, v.session, secret.New([]byte(form.Get("old"))),
+		secret.New([]byte(form.Get("new"))))
 	return Root + "/account?notice=password", err
 }

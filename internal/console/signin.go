@@ -64,7 +64,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	d.Name, d.Next = r.PostFormValue("name"), local(r.PostFormValue("next"))
 	token, s, err := c.cfg.Operators.SignIn(r.Context(), operator.Attempt{
-		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(), Device: c.deviceOf(r),
+		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(),
+		Device: c.deviceOf(r),
 	})
 	if err == nil {
 		c.setCookie(w, token.RevealText(), s.EndsAt)
@@ -121,7 +122,8 @@ func (c *Console) remember(w http.ResponseWriter, r *http.Request, name string) 
 		c.log.Warn("remember a browser", "error", err)
 	}
 	if proof != "" {
-		http.SetCookie(w, &http.Cookie{Name: c.cookieName(deviceCookie), Value: proof, Path: c.cookiePath(Root), Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: c.cookieName(deviceCookie), Value: proof, Path: c.cookiePath(Root),
+			Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 	}
 }
 

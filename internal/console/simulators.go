@@ -23,13 +23,17 @@ type script struct {
 // scripts end by themselves, so that a demo that was left alone works again.
 func scripts() []script {
 	return []script{
-		{"outage", "Outage", "Does not respond 20 times, then accepts again.", []map[string]any{{"outcome": "unavailable", "times": 20, "on": "any"}}},
+		{"outage", "Outage", "Does not respond 20 times, then accepts again.",
+			[]map[string]any{{"outcome": "unavailable", "times": 20, "on": "any"}}},
 		{"reject", "Reject the next", "Rejects the next document.", []map[string]any{{"outcome": "reject", "times": 1}}},
-		{"pending", "Decide later", "Receives the next document and decides after 10 s.", []map[string]any{{"outcome": "pending", "times": 1, "delay": "10s"}}},
-		{"lost", "Lose the answer", "Registers the next document and closes the connection without answering.", []map[string]any{{"outcome": "drop_answer", "times": 1}}},
+		{"pending", "Decide later", "Receives the next document and decides after 10 s.",
+			[]map[string]any{{"outcome": "pending", "times": 1, "delay": "10s"}}},
+		{"lost", "Lose the answer", "Registers the next document and closes the connection without answering.",
+			[]map[string]any{{"outcome": "drop_answer", "times": 1}}},
 		{"slow", "Slow", "Answers the next 5 calls after 5 s.", []map[string]any{{"outcome": "slow", "times": 5, "delay": "5s"}}},
 		{"garbage", "Garbage", "Answers the next 3 calls with an HTML page.", []map[string]any{{"outcome": "garbage", "times": 3}}},
-		{"duplicate", "Number taken", "Reports that another document has the next number.", []map[string]any{{"outcome": "duplicate", "times": 1}}},
+		{"duplicate", "Number taken", "Reports that another document has the next number.",
+			[]map[string]any{{"outcome": "duplicate", "times": 1}}},
 		{"clear", "Accept everything", "Clears the script.", []map[string]any{}},
 	}
 }
@@ -90,7 +94,8 @@ func (c *Console) setScript(v *request) (string, error) {
 			continue
 		}
 		err := c.do(v, operator.Act{Action: "simulator.scripted", Subject: code}, func() (any, error) {
-			return map[string]any{"script": s.Key, "steps": s.steps}, c.control(v.ctx, http.MethodPut, code+"/script", map[string]any{"steps": s.steps}, nil)
+			return map[string]any{"script": s.Key, "steps": s.steps},
+				c.control(v.ctx, http.MethodPut, code+"/script", map[string]any{"steps": s.steps}, nil)
 		})
 		return Root + "/simulators?notice=scripted", err
 	}

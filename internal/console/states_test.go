@@ -31,9 +31,11 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 		b.await("/transactions/"+id, fmt.Sprintf("%d failed calls in a row", failed))
 	}
 	for path, wants := range map[string][]string{
-		"/":            {"authority error since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
-		"/queues":      {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
-		"/authorities": {"Recent calls", "nothing was taken", "/console/transactions?reason=authority_error&amp;country=XX", "send"},
+		"/": {"authority error since", "nothing was taken",
+			"/console/transactions?country=XX&amp;status=PROCESSING"},
+		"/queues": {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
+		"/authorities": {"Recent calls", "nothing was taken", "/console/transactions?reason=authority_error&amp;country=XX",
+			"send"},
 		"/transactions?status=PROCESSING&country=XX": {id},
 	} {
 		page := b.get(path)
@@ -89,13 +91,16 @@ func TestLoginsThatAnAuthorityStopsTakingShowTheirEnd(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	_, err := h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
-		ExternalID: "shop-3", CountryCode: "IE", LanguageCode: "en", LegalName: "Signed In Ltd", TaxNumber: "IE6388047V", TaxRegime: transaction.VAT,
-		Address:     transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D01 F5P2", AddressLine1: "2 Sample Street"},
+		ExternalID: "shop-3", CountryCode: "IE", LanguageCode: "en", LegalName: "Signed In Ltd", TaxNumber: "IE6388047V",
+		TaxRegime: transaction.VAT,
+		Address: transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D01 F5P2",
+			AddressLine1: "2 Sample Street"},
 		Credentials: country.Credentials{Secret: "a-token-of-theirs"},
 	})
 	must(t, err)
 	page := h.as(operator.Admin).get("/suppliers?ending=3650&country=IE") // it is among those that end
-	if !strings.Contains(page, "Signed In Ltd") || !strings.Contains(page, "until 2035-12-31") || !strings.Contains(page, "a certificate is required afterwards") || strings.Contains(page, "a-token") {
+	if !strings.Contains(page, "Signed In Ltd") || !strings.Contains(page, "until 2035-12-31") ||
+		!strings.Contains(page, "a certificate is required afterwards") || strings.Contains(page, "a-token") {
 		t.Errorf("a login's end is not shown:\n%s", gist(page))
 	}
 }
@@ -106,14 +111,18 @@ func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
 	file, secretWord, err := identity.Test("XX987654321", "Certified Ltd", time.Now())
 	must(t, err)
 	_, err = h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
-		ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Certified Ltd", TaxNumber: "XX987654321", TaxRegime: transaction.VAT,
-		Address:     transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "2 Sample Street"},
+		ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Certified Ltd", TaxNumber: "XX987654321",
+		TaxRegime: transaction.VAT,
+		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345",
+			AddressLine1: "2 Sample Street"},
 		Credentials: country.Credentials{PKCS12: file, Password: secretWord},
 	})
 	must(t, err)
 	b := h.as(operator.Admin)
 	page := b.get("/suppliers?ending=3650&country=XX")
-	if !strings.Contains(page, "Certified Ltd") || !strings.Contains(page, "until 20") && !strings.Contains(page, "expires in") || strings.Contains(page, "Reference Trading") {
+	if !strings.Contains(page, "Certified Ltd") ||
+		!strings.Contains(page, "until 20") && !strings.Contains(page, "expires in") ||
+		strings.Contains(page, "Reference Trading") {
 		t.Errorf("certificates that end are not listed with their end:\n%s", gist(page))
 	}
 	if strings.Contains(page, secretWord) {
@@ -138,12 +147,17 @@ func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
 		t.Errorf("the attempts do not know each other:\n%s", gist(page))
 	}
 	body := fmt.Sprintf(`{"country_code":"XX","transaction_date":"2026-04-03T10:00:00Z","transaction_number":"CRE-1","transaction_id":"credit-1","reference_transaction_id":%q,"note":"returned"}`, "order-INV-1")
-	credit, err := h.service.Submit(t.Context(), filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, transaction.Credit, []byte(body))
+	credit, err := h.service.Submit(t.Context(),
+		filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) {
+			return country.Both, true
+		}}, transaction.Credit, []byte(body))
 	must(t, err)
-	if page := b.await("/transactions/"+credit, "Succeeded after"); !strings.Contains(page, `Corrects <a href="/console/transactions/`+original) {
+	if page := b.await("/transactions/"+credit, "Succeeded after"); !strings.Contains(page,
+		`Corrects <a href="/console/transactions/`+original) {
 		t.Errorf("the credit does not lead to its original:\n%s", gist(page))
 	}
-	if page := b.get("/transactions/" + original); !strings.Contains(page, `Corrected by <a href="/console/transactions/`+credit) {
+	if page := b.get("/transactions/" + original); !strings.Contains(page,
+		`Corrected by <a href="/console/transactions/`+credit) {
 		t.Errorf("the original does not lead to its credit:\n%s", gist(page))
 	}
 }
@@ -152,7 +166,8 @@ func TestALookupIsFollowedToItsAnswers(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
-	batch, err := h.lookups.CreateBatch(t.Context(), clientID, []byte(`{"batch_name":"<u>spring</u>","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"},{"country_iso_code":"IE","tax_identification_number":"<i>7</i>"}]}`))
+	batch, err := h.lookups.CreateBatch(t.Context(), clientID,
+		[]byte(`{"batch_name":"<u>spring</u>","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"},{"country_iso_code":"IE","tax_identification_number":"<i>7</i>"}]}`))
 	must(t, err)
 	b := h.as(operator.Viewer)
 	page := b.await("/lookups/"+clientID+"/"+batch.BatchID, "completed")
@@ -174,13 +189,15 @@ func TestTheLogShowsWhatWasRefused(t *testing.T) {
 	b.post("/clients/acme/look", url.Values{"display_name": {"Acme"}, "accent": {"red"}}).Body.Close()
 	b.post("/clients/acme/look", url.Values{"display_name": {"Acme"}, "accent": {"#00AA00"}}).Body.Close()
 	page := b.get("/audit?action=client.look_changed&client=acme&actor=admin&subject=acme&from=2020-01-01&to=2999-12-31")
-	if strings.Count(page, "client.look_changed") < 2 || !strings.Contains(page, "not done") || !strings.Contains(page, "#00AA00") {
+	if strings.Count(page, "client.look_changed") < 2 || !strings.Contains(page, "not done") ||
+		!strings.Contains(page, "#00AA00") {
 		t.Errorf("the log:\n%s", gist(page))
 	}
 	if page := b.get("/audit?actor=nobody"); !strings.Contains(page, "Nothing found") {
 		t.Errorf("a log of nobody:\n%s", gist(page))
 	}
-	for query, want := range map[string]string{"from=soon": "from must be", "to=late": "to must be", "before=x": "before must be"} {
+	for query, want := range map[string]string{"from=soon": "from must be", "to=late": "to must be",
+		"before=x": "before must be"} {
 		if page := b.get("/audit?" + query); !strings.Contains(page, want) {
 			t.Errorf("%s:\n%s", query, gist(page))
 		}

@@ -25,7 +25,9 @@ func TestASupplierCanBeOpened(t *testing.T) {
 	page := b.await("/transactions/"+id, "authority_error", "Client action:", "files/filing")
 	at := upTo(t, page, `href="/console/suppliers/`)
 	b.await("/suppliers/"+at, "authority error", "Newest transactions", "INV-1", "in progress")
-	for late := time.Now().Add(patience); !strings.Contains(b.get("/suppliers?q=trading"), at); time.Sleep(time.Millisecond) { // names are indexed behind the onboarding
+	// names are indexed behind the onboarding
+	for late := time.Now().Add(patience); !strings.Contains(b.get("/suppliers?q=trading"),
+		at); time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("the supplier is not found by its name")
 		}
@@ -55,7 +57,8 @@ func TestAnEventShowsWhatWasSent(t *testing.T) {
 	b.await("/transactions/"+id, "delivered")
 	page := b.get("/deliveries")
 	event := upTo(t, page, `href="/console/deliveries/events/`)
-	b.await("/deliveries/events/"+event, "Request, as sent", "Content-Type: application", "X-Service-Hmac-SHA256", "Delivered: 200", `&#34;webhook_id&#34;</span>: <span class="hl-text">&#34;`+event)
+	b.await("/deliveries/events/"+event, "Request, as sent", "Content-Type: application", "X-Service-Hmac-SHA256",
+		"Delivered: 200", `&#34;webhook_id&#34;</span>: <span class="hl-text">&#34;`+event)
 	address := upTo(t, page, `name="address" value="`)
 	sent := h.got.Load()
 	b.noticed(b.post("/deliveries/latest", url.Values{"client": {"acme"}, "address": {address}}), "redelivered")
@@ -63,7 +66,9 @@ func TestAnEventShowsWhatWasSent(t *testing.T) {
 	if h.got.Load() <= sent {
 		t.Error("nothing was sent again")
 	}
-	if resp := b.post("/deliveries/latest", url.Values{"client": {"acme"}, "address": {"https://elsewhere.example.com/"}}); resp.StatusCode != http.StatusNotFound {
+	if resp := b.post("/deliveries/latest",
+		url.Values{"client": {"acme"}, "address": {"https://elsewhere.example.com/"}}); resp.StatusCode !=
+		http.StatusNotFound {
 		t.Errorf("an address that gets nothing: %d", resp.StatusCode)
 	}
 }

@@ -126,12 +126,17 @@ func dict(pairs ...any) (map[string]any, error) {
 // failureText says why a try failed, for people.
 func failureText(t webhook.Try) string {
 	meaning, known := map[webhook.Class]string{
-		webhook.ClassURLRefused: "the configured URL is not allowed", webhook.ClassAddressRefused: "the network address is not allowed",
-		webhook.ClassDNS: "DNS lookup failed", webhook.ClassConnect: "connection failed", webhook.ClassConnectTimeout: "connection timed out",
-		webhook.ClassProxy: "the proxy refused the connection", webhook.ClassTLS: "TLS error", webhook.ClassTimeout: "response timed out",
-		webhook.ClassClosed: "the connection was closed without a response", webhook.ClassMalformed: "the response is not HTTP", webhook.ClassStatus: "the receiver returned an error",
-		webhook.ClassNoLocation: "redirect without a location", webhook.ClassRedirectInsecure: "redirect away from HTTPS", webhook.ClassRedirectRefused: "redirect to an address that is not allowed",
-		webhook.ClassRedirectDepth: "too many redirects", webhook.ClassInterrupted: "interrupted by a shutdown; not counted",
+		webhook.ClassURLRefused:     "the configured URL is not allowed",
+		webhook.ClassAddressRefused: "the network address is not allowed",
+		webhook.ClassDNS:            "DNS lookup failed", webhook.ClassConnect: "connection failed",
+		webhook.ClassConnectTimeout: "connection timed out",
+		webhook.ClassProxy:          "the proxy refused the connection", webhook.ClassTLS: "TLS error",
+		webhook.ClassTimeout:   "response timed out",
+		webhook.ClassClosed:    "the connection was closed without a response",
+		webhook.ClassMalformed: "the response is not HTTP", webhook.ClassStatus: "the receiver returned an error",
+		webhook.ClassNoLocation: "redirect without a location", webhook.ClassRedirectInsecure: "redirect away from HTTPS",
+		webhook.ClassRedirectRefused: "redirect to an address that is not allowed",
+		webhook.ClassRedirectDepth:   "too many redirects", webhook.ClassInterrupted: "interrupted by a shutdown; not counted",
 	}[t.Class]
 	if !known {
 		return string(t.Class)

@@ -29,8 +29,10 @@ type searchForm struct {
 }
 
 func readSearch(query url.Values) searchForm {
-	return searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"), Country: query.Get("country"), Client: query.Get("client"),
-		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"), Reason: query.Get("reason")}
+	return searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"),
+		Country: query.Get("country"), Client: query.Get("client"),
+		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"),
+		Reason: query.Get("reason")}
 }
 
 // Narrowed reports whether anything was asked for.
@@ -59,11 +61,13 @@ func statusOptions() []filing.Status {
 }
 
 func stageOptions() []filing.Stage {
-	return []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting, filing.Blocked, filing.Quarantined}
+	return []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting, filing.Blocked,
+		filing.Quarantined}
 }
 
 func kindOptions() []transaction.Kind {
-	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport, transaction.Period}
+	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation,
+		transaction.Backfill, transaction.PaymentReport, transaction.Period}
 }
 
 // transactions is the search. Everything it depends on is in the address, so a
@@ -71,7 +75,8 @@ func kindOptions() []transaction.Kind {
 func (c *Console) transactions(v *request) (page, error) {
 	query := v.r.URL.Query()
 	f := readSearch(query)
-	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(), Here: Root + "/transactions", Acts: []string{actRetry, actRedeliver}}
+	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(),
+		Here: Root + "/transactions", Acts: []string{actRetry, actRedeliver}}
 	kept := maps.Clone(query)
 	for _, name := range []string{"after", "notice", "seen"} {
 		kept.Del(name)
@@ -115,21 +120,25 @@ func (c *Console) transactions(v *request) (page, error) {
 
 // query reads the form; a field that cannot be understood is told, not ignored.
 func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
-	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage), Country: strings.ToUpper(f.Country),
+	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage),
+		Country:  strings.ToUpper(f.Country),
 		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason)}
 	if f.Amount != "" {
 		amount, err := minorUnits(f.Amount)
 		if err != nil {
-			faults = append(faults, fault.At("amount", fault.FieldNotValid, "must be a number such as 227.10; write all decimals of the currency"))
+			faults = append(faults, fault.At("amount", fault.FieldNotValid,
+				"must be a number such as 227.10; write all decimals of the currency"))
 		}
 		q.Amount = &amount
 	}
 	var err error
 	if q.From, err = readMoment(f.From); err != nil {
-		faults = append(faults, fault.At("from", fault.FieldNotValid, "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+		faults = append(faults, fault.At("from", fault.FieldNotValid,
+			"must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
 	}
 	if q.To, err = readMoment(f.To); err != nil {
-		faults = append(faults, fault.At("to", fault.FieldNotValid, "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+		faults = append(faults, fault.At("to", fault.FieldNotValid,
+			"must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
 	} else if len(f.To) == len(time.DateOnly) {
 		q.To = q.To.AddDate(0, 0, 1) // a day is meant whole
 	}
@@ -156,7 +165,8 @@ func readMoment(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	var err error
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.RFC3339} {
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05",
+		time.RFC3339} {
 		var t time.Time
 		if t, err = time.Parse(layout, text); err == nil {
 			return t.UTC(), nil
@@ -365,7 +375,9 @@ func (c *Console) transaction(v *request) (page, error) {
 func (c *Console) retry(v *request) (string, error) {
 	id := v.r.PathValue("operation")
 	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.OperationState) error {
-		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: retryState(before), After: retryState(after)})
+		return c.cfg.Operators.RecordIn(tx, v.by(),
+			operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: retryState(before),
+				After: retryState(after)})
 	})
 	if err != nil {
 		return "", err
@@ -399,7 +411,8 @@ func (c *Console) fetchStored(v *request) error {
 	default:
 		return fault.New(fault.NotFound, "This transaction has no such file.")
 	}
-	err = c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"kind": what}})
+	err = c.cfg.Operators.Record(v.ctx, v.by(),
+		operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"kind": what}})
 	if err != nil {
 		return err
 	}
@@ -433,12 +446,15 @@ func (c *Console) document(v *request, adapt func(http.Header)) error {
 		if a.ResourceID != resource {
 			continue
 		}
-		content, err := c.cfg.Documents.Open(v.ctx, files.Request{ResourceID: resource, Format: strings.ToLower(a.Type), ClientID: life.ClientID})
+		content, err := c.cfg.Documents.Open(v.ctx,
+			files.Request{ResourceID: resource, Format: strings.ToLower(a.Type), ClientID: life.ClientID})
 		if err != nil {
 			return err
 		}
 		defer func() { _ = content.Close() }() // it only reads
-		err = c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"resource_id": resource, "kind": a.Kind, "type": a.Type}})
+		err = c.cfg.Operators.Record(v.ctx, v.by(),
+			operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID,
+				After: map[string]any{"resource_id": resource, "kind": a.Kind, "type": a.Type}})
 		if err != nil {
 			return err
 		}

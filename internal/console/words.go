@@ -210,7 +210,8 @@ func indentXML(text string) string {
 		}
 		b.WriteString(strings.Repeat("  ", min(depth, 40)))
 		b.WriteString(piece)
-		opens := strings.HasPrefix(piece, "<") && !strings.HasPrefix(piece, "</") && !strings.HasPrefix(piece, "<?") && !strings.HasPrefix(piece, "<!")
+		opens := strings.HasPrefix(piece, "<") && !strings.HasPrefix(piece, "</") && !strings.HasPrefix(piece, "<?") &&
+			!strings.HasPrefix(piece, "<!")
 		if opens && !strings.HasSuffix(piece, "/>") && !strings.Contains(piece, "</") {
 			depth++
 		}
@@ -234,7 +235,8 @@ func badgeClass(state any) string {
 		return "good"
 	case "failure", "failed", "discarded", "revoked", "quarantined", "rejected", "open", "expired", "disabled", "outage", "down":
 		return "bad"
-	case "processing", "pending", "running", "next", "retiring", "waiting", "blocked", "received", "prepared", "sent", "expiring", "resting", "unknown":
+	case "processing", "pending", "running", "next", "retiring", "waiting", "blocked", "received", "prepared", "sent",
+		"expiring", "resting", "unknown":
 		return "busy"
 	}
 	return "idle"

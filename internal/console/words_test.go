@@ -20,8 +20,10 @@ func TestDurationsReadLikeWords(t *testing.T) {
 		d    time.Duration
 		want string
 	}{
-		{-time.Second, "under 1 ms"}, {0, "under 1 ms"}, {999 * time.Microsecond, "under 1 ms"}, {340 * time.Millisecond, "340 ms"}, {time.Second, "1 s"},
-		{4200 * time.Millisecond, "4.2 s"}, {59 * time.Second, "59 s"}, {time.Minute, "1 min"}, {200 * time.Second, "3 min 20 s"}, {time.Hour, "1 h"},
+		{-time.Second, "under 1 ms"}, {0, "under 1 ms"}, {999 * time.Microsecond, "under 1 ms"},
+		{340 * time.Millisecond, "340 ms"}, {time.Second, "1 s"},
+		{4200 * time.Millisecond, "4.2 s"}, {59 * time.Second, "59 s"}, {time.Minute, "1 min"},
+		{200 * time.Second, "3 min 20 s"}, {time.Hour, "1 h"},
 		{26 * time.Hour, "1 d 2 h"}, {48 * time.Hour, "2 d"},
 	} {
 		if got := console.Span(c.d); got != c.want {
@@ -37,7 +39,8 @@ func TestMoneyHasTheDecimalsOfItsCurrency(t *testing.T) {
 		currency string
 		want     string
 	}{
-		{22710, "EUR", "227.10 EUR"}, {-5, "eur", "−0.05 EUR"}, {1234567, "JPY", "1\u202f234\u202f567 JPY"}, {1234567, "KWD", "1\u202f234.567 KWD"}, {12, "???", "12 ???"}, {0, "", "0"},
+		{22710, "EUR", "227.10 EUR"}, {-5, "eur", "−0.05 EUR"}, {1234567, "JPY", "1\u202f234\u202f567 JPY"},
+		{1234567, "KWD", "1\u202f234.567 KWD"}, {12, "???", "12 ???"}, {0, "", "0"},
 	} {
 		if got := console.Money(c.minor, c.currency); got != c.want {
 			t.Errorf("%d %s: %q, want %q", c.minor, c.currency, got, c.want)
@@ -60,7 +63,8 @@ func TestAPrintedAmountFindsItself(t *testing.T) {
 
 func TestLongIDsKeepBothEnds(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{"": "", "acme": "acme", "0123456789abcdef": "0123456789abcdef", "01a1ddda-ca1f-7ce3-9993-6ca84ce7c56a": "01a1ddda…e7c56a", "ßßßßßßßßßßßßßßßßß": "ßßßßßßßß…ßßßßßß"} {
+	for id, want := range map[string]string{"": "", "acme": "acme", "0123456789abcdef": "0123456789abcdef",
+		"01a1ddda-ca1f-7ce3-9993-6ca84ce7c56a": "01a1ddda…e7c56a", "ßßßßßßßßßßßßßßßßß": "ßßßßßßßß…ßßßßßß"} {
 		if got := console.Short(id); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
@@ -70,7 +74,8 @@ func TestLongIDsKeepBothEnds(t *testing.T) {
 func TestDatesOfSearchesAreRead(t *testing.T) {
 	t.Parallel()
 	want := time.Date(2026, 11, 15, 8, 30, 0, 0, time.UTC)
-	for _, text := range []string{"2026-11-15T08:30", "2026-11-15T08:30:00", "2026-11-15 08:30:00", "2026-11-15T09:30:00+01:00"} {
+	for _, text := range []string{"2026-11-15T08:30", "2026-11-15T08:30:00", "2026-11-15 08:30:00",
+		"2026-11-15T09:30:00+01:00"} {
 		if got, err := console.ReadMoment(text); err != nil || !got.Equal(want) {
 			t.Errorf("%s: %s %v", text, got, err)
 		}
@@ -86,8 +91,10 @@ func TestDatesOfSearchesAreRead(t *testing.T) {
 func TestNothingLeadsAwayFromTheConsole(t *testing.T) {
 	t.Parallel()
 	for _, evil := range []string{
-		"", "/", "https://evil.example", "//evil.example", "/\\evil.example", "/console", "/console/\\evil", "/console\\..\\", "javascript:alert(1)",
-		"/console/a\r\nSet-Cookie: x=y", "/console/sign-out", "/console/sign-in?next=x", "/console/live/transactions", "/consolex/", "/metrics",
+		"", "/", "https://evil.example", "//evil.example", "/\\evil.example", "/console", "/console/\\evil",
+		"/console\\..\\", "javascript:alert(1)",
+		"/console/a\r\nSet-Cookie: x=y", "/console/sign-out", "/console/sign-in?next=x", "/console/live/transactions",
+		"/consolex/", "/metrics",
 	} {
 		if got := console.Local(evil); got != "/console/" {
 			t.Errorf("%q leads to %q", evil, got)
@@ -101,7 +108,8 @@ func TestNothingLeadsAwayFromTheConsole(t *testing.T) {
 func TestBodiesAreShownAsTheyCanBeRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ body, want string }{
-		{"", ""}, {"  \n", ""}, {`{"a":[1,2]}`, "{\n  \"a\": [\n    1,\n    2\n  ]\n}"}, {`{"a":`, `{"a":`}, {"<x/>", "<x/>"}, {"\xff\xfe\x00", "3 bytes that are not text"},
+		{"", ""}, {"  \n", ""}, {`{"a":[1,2]}`, "{\n  \"a\": [\n    1,\n    2\n  ]\n}"}, {`{"a":`, `{"a":`},
+		{"<x/>", "<x/>"}, {"\xff\xfe\x00", "3 bytes that are not text"},
 	} {
 		if got := console.Readable([]byte(c.body)); got != c.want {
 			t.Errorf("%q: %q, want %q", c.body, got, c.want)
@@ -151,7 +159,8 @@ func TestPlotsAreWellFormedAndSayTheirSums(t *testing.T) {
 
 func TestAxesEndAtRoundNumbers(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]int64{0: 1, 1: 1, 2: 2, 3: 5, 7: 10, 11: 20, 51: 100, 4_000_000_000_000_000: 5_000_000_000_000_000} {
+	for n, want := range map[int64]int64{0: 1, 1: 1, 2: 2, 3: 5, 7: 10, 11: 20, 51: 100,
+		4_000_000_000_000_000: 5_000_000_000_000_000} {
 		if got := console.NiceMax(n); got != want {
 			t.Errorf("%d: %d, want %d", n, got, want)
 		}

@@ -183,14 +183,17 @@ func Forget(tx *db.Tx, d *db.DB, list string) error {
 
 // forbids says why an amount may not be taken from an original besides the
 // corrections in its account; nil: it may.
-func forbids(account []booked, original *country.Original, effect country.Effect, refuse func(fault.Code, string) *fault.Fault) *fault.Fault {
+func forbids(account []booked, original *country.Original, effect country.Effect,
+	refuse func(fault.Code, string) *fault.Fault) *fault.Fault {
 	adjusted, amount := int64(0), effect.Amount
 	for _, c := range account {
 		if c.whole && (c.cancelled || effect != (country.Effect{})) { // what takes nothing mends the record of what was credited
 			return refuse(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
 		}
 		if effect.Alone && c.amount != 0 {
-			return refuse(fault.ReferenceAlreadyCorrected, "was corrected by "+c.transactionID+" already: a document that replaces it would not say so. Correct it by the difference, or take that one back first")
+			return refuse(fault.ReferenceAlreadyCorrected,
+				"was corrected by "+c.transactionID+
+					" already: a document that replaces it would not say so. Correct it by the difference, or take that one back first")
 		}
 		adjusted += c.amount
 	}

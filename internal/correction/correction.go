@@ -68,7 +68,8 @@ func (t Terms) Resolve(ctx context.Context, o *operation.Operation) (References,
 func inherit(o, original *operation.Operation) Verdict {
 	itemless := original.Kind == transaction.PaymentReport || original.Kind == transaction.Period
 	if o.Whole() && !itemless && (original.SupplierID == "" || len(original.Document.Items) == 0) {
-		return Verdict{Refused: o.Refers(o.ReferenceID, fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted")}
+		return Verdict{Refused: o.Refers(o.ReferenceID, fault.UnsupportedOperation,
+			"was backfilled without supplier or items, so it can only be adjusted")}
 	}
 	if o.SupplierID == "" {
 		return Verdict{Move: original.SupplierID}
@@ -153,10 +154,12 @@ func (t Terms) confirmUnknown(ctx context.Context, scope, id string) error {
 // otherCurrency refuses amounts that cannot be added up with the original's. A
 // backfill may have none.
 func otherCurrency(o, original *operation.Operation) *fault.Fault {
-	if o.Whole() || original.Document == nil || original.Document.CurrencyCode == "" || strings.EqualFold(o.Document.CurrencyCode, original.Document.CurrencyCode) {
+	if o.Whole() || original.Document == nil || original.Document.CurrencyCode == "" ||
+		strings.EqualFold(o.Document.CurrencyCode, original.Document.CurrencyCode) {
 		return nil
 	}
-	f := fault.At("currency_code", fault.ValidationMatchInvalid, "differs from the original's, %s", original.Document.CurrencyCode)
+	f := fault.At("currency_code", fault.ValidationMatchInvalid, "differs from the original's, %s",
+		original.Document.CurrencyCode)
 	return &f
 }
 
@@ -170,7 +173,8 @@ func (t Terms) deadline(o, original *operation.Operation) *fault.Fault {
 	if !t.DB.Wall().After(last) {
 		return nil
 	}
-	return o.Refers(original.TransactionID, fault.UnsupportedOperation, fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
+	return o.Refers(original.TransactionID, fault.UnsupportedOperation,
+		fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
 }
 
 // reference is what is stored of an original.
@@ -198,7 +202,8 @@ func (ref reference) original() *country.Original {
 // find reads what is known of a transaction that others refer to.
 func find(r db.Reader, scope, transactionID string) (ref reference, err error) {
 	var successID *string
-	err = r.Row("SELECT open, success_id FROM transactions WHERE client_id = $1 AND transaction_id = $2", scope, transactionID).Scan(&ref.open, &successID)
+	err = r.Row("SELECT open, success_id FROM transactions WHERE client_id = $1 AND transaction_id = $2", scope,
+		transactionID).Scan(&ref.open, &successID)
 	if errors.Is(err, db.ErrNoRows) {
 		return ref, nil
 	}
@@ -234,7 +239,8 @@ func Read(r db.Reader, scope, id string) (*operation.Operation, error) {
 		return nil, err
 	}
 	var warnings *string
-	if err := r.Row("SELECT body, warnings, coalesce(customer, '') FROM bodies WHERE operation_id = $1", id).Scan(&o.Body, &warnings, &o.Customer); err != nil {
+	if err := r.Row("SELECT body, warnings, coalesce(customer, '') FROM bodies WHERE operation_id = $1", id).Scan(&o.Body,
+		&warnings, &o.Customer); err != nil {
 		return nil, fmt.Errorf("read the body of %s: %w", id, err)
 	}
 	o.Warnings = operation.ReadFaults(warnings)

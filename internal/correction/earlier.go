@@ -20,15 +20,18 @@ const earlierBytesMax = 32 << 20
 
 // earlier are the corrections of the same original that succeeded before this
 // one, in the order in which they were filed, and their operations.
-func (t Terms) earlier(ctx context.Context, o *operation.Operation, originalID string) (list []country.Earlier, ids []string, v Verdict, err error) {
+func (t Terms) earlier(ctx context.Context, o *operation.Operation,
+	originalID string) (list []country.Earlier, ids []string, v Verdict, err error) {
 	most := cmp.Or(t.EarlierMax, earlierBytesMax)
 	err = t.DB.Read(ctx, func(r db.Reader) error {
 		var bytes int64
-		if err := r.Row("SELECT coalesce(sum(x.bytes), 0) "+othersOf+" AND x.status = 'SUCCESS'", o.Scope, originalID, o.TransactionID).Scan(&bytes); err != nil {
+		if err := r.Row("SELECT coalesce(sum(x.bytes), 0) "+othersOf+" AND x.status = 'SUCCESS'", o.Scope, originalID,
+			o.TransactionID).Scan(&bytes); err != nil {
 			return err
 		}
 		if bytes > most {
-			v.Refused = o.Refers(originalID, fault.UnsupportedOperation, fmt.Sprintf("has corrections of %d bytes in all, more than can be taken into account for another one (%d)", bytes, most))
+			v.Refused = o.Refers(originalID, fault.UnsupportedOperation,
+				fmt.Sprintf("has corrections of %d bytes in all, more than can be taken into account for another one (%d)", bytes, most))
 			return nil
 		}
 		list, ids, err = earlierOf(r, o, originalID)
@@ -105,8 +108,11 @@ func succession(tx *db.Tx, o *operation.Operation, known []string, originalID st
 		id, transactionID string
 		status            operation.Status
 	}
-	others, err := db.Collect(tx, func(scan func(...any) error) (x other, err error) { return x, scan(&x.id, &x.transactionID, &x.status) },
-		"SELECT c.operation_id, c.transaction_id, x.status "+othersOf+" ORDER BY c.operation_id", o.Scope, originalID, o.TransactionID)
+	others, err := db.Collect(tx, func(scan func(...any) error) (x other, err error) {
+		return x, scan(&x.id, &x.transactionID, &x.status)
+	},
+		"SELECT c.operation_id, c.transaction_id, x.status "+othersOf+" ORDER BY c.operation_id", o.Scope, originalID,
+		o.TransactionID)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read the other corrections: %w", err)
 	}

@@ -38,7 +38,8 @@ func (t Terms) share(ctx context.Context, o *operation.Operation, ref reference,
 	if original.Corrections, ids, v, err = t.earlier(ctx, o, s.TransactionID); err != nil || v != (Verdict{}) {
 		return v, err
 	}
-	refs.Shares, refs.Earlier = append(refs.Shares, country.Share{Original: *original, Amount: s.Amount}), append(refs.Earlier, ids...)
+	refs.Shares, refs.Earlier = append(refs.Shares, country.Share{Original: *original, Amount: s.Amount}),
+		append(refs.Earlier, ids...)
 	return v, nil
 }
 
@@ -77,12 +78,15 @@ func unpayable(o, paid *operation.Operation, shares []country.Share, i int) *fau
 	var f fault.Fault
 	switch {
 	case paid.SupplierID == "" || len(paid.Document.Items) == 0:
-		return o.Refers(paid.TransactionID, fault.UnsupportedOperation, "was backfilled without supplier or items, so nothing is known of what is owed")
+		return o.Refers(paid.TransactionID, fault.UnsupportedOperation,
+			"was backfilled without supplier or items, so nothing is known of what is owed")
 	case paid.SupplierID != o.SupplierID:
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be of one supplier")
 	case !strings.EqualFold(paid.Document.CurrencyCode, shares[0].Original.Transaction.CurrencyCode):
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency")
-	case slices.ContainsFunc(original.Corrections, func(e country.Earlier) bool { return e.Transaction.Kind == transaction.Cancellation }):
+	case slices.ContainsFunc(original.Corrections, func(e country.Earlier) bool {
+		return e.Transaction.Kind == transaction.Cancellation
+	}):
 		return o.Refers(paid.TransactionID, fault.ReferenceAlreadyCorrected, "was cancelled")
 	default:
 		return nil

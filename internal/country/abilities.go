@@ -51,7 +51,8 @@ type Enrolled struct {
 	Faults   []fault.Fault
 	Keep     map[string]string // named secrets to keep with the supplier's, see [Facts].Secrets
 	Settings Settings          // to keep with the supplier's
-	Visit    string            // an address that a person must visit; then Enrol is called again with what the browser brings back
+	// an address that a person must visit; then Enrol is called again with what the browser brings back
+	Visit string
 }
 
 // Call is one request that an authority, or a browser, made to our callback

@@ -112,7 +112,10 @@ func (p Pack) elsewhere() Check {
 		Reads: []string{"items.*.type", "delivery", "customer", "transaction_date"},
 		Find: func(c Case) (found []fault.Fault) {
 			t := c.Transaction
-			if t.Delivery == nil || t.Delivery.Address == nil || !territory.InUnion(p.Code, t.Date) || !slices.ContainsFunc(t.Items, func(i transaction.Item) bool { return plainGoods(&i) }) {
+			if t.Delivery == nil || t.Delivery.Address == nil || !territory.InUnion(p.Code, t.Date) ||
+				!slices.ContainsFunc(t.Items, func(i transaction.Item) bool {
+					return plainGoods(&i)
+				}) {
 				return nil
 			}
 			sold := territory.Of(p.Code, t.Customer, t.Date, false)

@@ -176,7 +176,8 @@ func (a *Atlas) Endpoint(code string, live Live) (Endpoint, error) {
 	if base == "" {
 		return Endpoint{}, fmt.Errorf("finding the authority of %s: %w", p.Code, ErrNoAddress)
 	}
-	at := Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity, Callback: setup.Callback}
+	at := Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity,
+		Callback: setup.Callback}
 	_, from := a.Address(Environment{p.Code, live})
 	at.Simulated = from == FromSimulators
 	a.letAbroad(&at)

@@ -27,7 +27,8 @@ type wire struct {
 func goodPack(code string) country.Pack {
 	p := country.Pack{
 		Code: code, Name: "Somewhere", Version: "1",
-		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Invoicing}},
+		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC",
+			UseCases: []country.UseCase{country.Invoicing}},
 	}
 	if code != "IE" {
 		p.Sources = []string{"https://example.org/law"}
@@ -50,8 +51,9 @@ func atlas(t *testing.T, cfg country.AtlasConfig) *country.Atlas {
 
 func TestKeysReachOnlyTheirOwnEnvironment(t *testing.T) {
 	a := atlas(t, country.AtlasConfig{
-		Packs:      []country.Pack{goodPack("XX"), goodPack("ES"), goodPack("PL"), goodPack("MX"), goodPack("IE")},
-		Addresses:  map[string]country.Addresses{"es": {Live: "https://live.example/es/", Test: "https://test.example/es"}, "PL": {Live: "https://live.example/pl"}},
+		Packs: []country.Pack{goodPack("XX"), goodPack("ES"), goodPack("PL"), goodPack("MX"), goodPack("IE")},
+		Addresses: map[string]country.Addresses{"es": {Live: "https://live.example/es/", Test: "https://test.example/es"},
+			"PL": {Live: "https://live.example/pl"}},
 		Simulators: "http://127.0.0.1:8090/",
 	})
 	for _, c := range []struct {
@@ -101,9 +103,11 @@ func TestFactsHaveListsAndNoNulls(t *testing.T) {
 
 func TestALocalGatewayMayBeLiveOverPlainHTTP(t *testing.T) {
 	for address, ok := range map[string]bool{
-		"http://127.0.0.1:9000/es": true, "http://[::1]:9000": true, "http://localhost:9000": false, "http://10.0.0.1": false, "ftp://127.0.0.1": false,
+		"http://127.0.0.1:9000/es": true, "http://[::1]:9000": true, "http://localhost:9000": false,
+		"http://10.0.0.1": false, "ftp://127.0.0.1": false,
 	} {
-		_, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{goodPack("ES")}, Addresses: map[string]country.Addresses{"ES": {Live: address}}})
+		_, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{goodPack("ES")},
+			Addresses: map[string]country.Addresses{"ES": {Live: address}}})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -154,26 +158,38 @@ func TestAPackThatContradictsItselfDiesAtTheStart(t *testing.T) {
 			p.Connect, p.Simulator, p.Facts.Authority = nil, nil, nil
 			p.Facts.UseCases = []country.UseCase{country.Reporting}
 		},
-		"simulator without a channel":  func(p *country.Pack) { p.Connect, p.Facts.Authority = nil, nil },
-		"currency":                     func(p *country.Pack) { p.Facts.Currency = "eur" },
-		"languages":                    func(p *country.Pack) { p.Facts.Languages = nil },
-		"time_zone":                    func(p *country.Pack) { p.Facts.TimeZone = "" },
-		"use_cases":                    func(p *country.Pack) { p.Facts.UseCases = []country.UseCase{"SOME"} },
-		`names "customer.shoe_size"`:   func(p *country.Pack) { p.Facts.Required = []country.FieldRule{{Field: "customer.shoe_size"}} },
-		`names "items.0.name"`:         func(p *country.Pack) { p.Facts.Forbidden = []country.FieldRule{{Field: "items.0.name"}} },
-		"nothing can meet":             func(p *country.Pack) { p.Facts.Required = []country.FieldRule{{Field: "note", BusinessModel: "B2X"}} },
+		"simulator without a channel": func(p *country.Pack) { p.Connect, p.Facts.Authority = nil, nil },
+		"currency":                    func(p *country.Pack) { p.Facts.Currency = "eur" },
+		"languages":                   func(p *country.Pack) { p.Facts.Languages = nil },
+		"time_zone":                   func(p *country.Pack) { p.Facts.TimeZone = "" },
+		"use_cases":                   func(p *country.Pack) { p.Facts.UseCases = []country.UseCase{"SOME"} },
+		`names "customer.shoe_size"`: func(p *country.Pack) {
+			p.Facts.Required = []country.FieldRule{{Field: "customer.shoe_size"}}
+		},
+		`names "items.0.name"`: func(p *country.Pack) {
+			p.Facts.Forbidden = []country.FieldRule{{Field: "items.0.name"}}
+		},
+		"nothing can meet": func(p *country.Pack) {
+			p.Facts.Required = []country.FieldRule{{Field: "note", BusinessModel: "B2X"}}
+		},
 		"allowed_values of note: none": func(p *country.Pack) { p.Facts.Allowed = []country.ValueRule{{Field: "note"}} },
 		"max_lengths of note: 0":       func(p *country.Pack) { p.Facts.MaxLengths = []country.LengthRule{{Field: "note"}} },
-		"is no integer":                func(p *country.Pack) { p.Facts.Settings = []country.Setting{{Key: "k", Type: "integer", Default: "1"}} },
-		"is no boolean":                func(p *country.Pack) { p.Facts.Settings = []country.Setting{{Key: "k", Type: "boolean", Default: 1}} },
-		`type "float"`:                 func(p *country.Pack) { p.Facts.Settings = []country.Setting{{Key: "k", Type: "float"}} },
+		"is no integer": func(p *country.Pack) {
+			p.Facts.Settings = []country.Setting{{Key: "k", Type: "integer", Default: "1"}}
+		},
+		"is no boolean": func(p *country.Pack) {
+			p.Facts.Settings = []country.Setting{{Key: "k", Type: "boolean", Default: 1}}
+		},
+		`type "float"`: func(p *country.Pack) { p.Facts.Settings = []country.Setting{{Key: "k", Type: "float"}} },
 		"is none of": func(p *country.Pack) {
 			p.Facts.Settings = []country.Setting{{Key: "k", Type: "string", Default: "c", Values: []string{"a"}}}
 		},
 		"does not match": func(p *country.Pack) {
 			p.Facts.Settings = []country.Setting{{Key: "k", Type: "string", Default: "c", Pattern: "^a$"}}
 		},
-		"missing closing": func(p *country.Pack) { p.Facts.Settings = []country.Setting{{Key: "k", Type: "string", Pattern: "("}} },
+		"missing closing": func(p *country.Pack) {
+			p.Facts.Settings = []country.Setting{{Key: "k", Type: "string", Pattern: "("}}
+		},
 		`setting "k": empty or twice`: func(p *country.Pack) {
 			p.Facts.Settings = []country.Setting{{Key: "k", Type: "string"}, {Key: "k", Type: "string"}}
 		},
@@ -184,7 +200,8 @@ func TestAPackThatContradictsItselfDiesAtTheStart(t *testing.T) {
 			p.Facts.Rates = []country.Rate{{Regime: "VAT", Type: "STANDARD", Percent: "20", Since: "2020"}}
 		},
 		"before it begins": func(p *country.Pack) {
-			p.Facts.Rates = []country.Rate{{Regime: "VAT", Type: "STANDARD", Percent: "20", Since: "2020-01-02", Until: "2020-01-01"}}
+			p.Facts.Rates = []country.Rate{{Regime: "VAT", Type: "STANDARD", Percent: "20", Since: "2020-01-02",
+				Until: "2020-01-01"}}
 		},
 		`kind "INVOICE"`: func(p *country.Pack) { p.Facts.Corrections = []country.Correction{{Kind: transaction.Invoice}} },
 		"required reason without": func(p *country.Pack) {
@@ -193,7 +210,8 @@ func TestAPackThatContradictsItselfDiesAtTheStart(t *testing.T) {
 	} {
 		p := goodPack("ES")
 		spoil(&p)
-		if _, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{p}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{p}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -201,13 +219,17 @@ func TestAPackThatContradictsItselfDiesAtTheStart(t *testing.T) {
 
 func TestAWrongAddressDiesAtTheStart(t *testing.T) {
 	for want, cfg := range map[string]country.AtlasConfig{
-		"two of them":             {Packs: []country.Pack{goodPack("ES"), goodPack("ES")}},
-		"must be an address with": {Packs: []country.Pack{goodPack("ES")}, Addresses: map[string]country.Addresses{"ES": {Live: "http://plain.example"}}},
-		"without user":            {Packs: []country.Pack{goodPack("ES")}, Addresses: map[string]country.Addresses{"ES": {Test: "https://u:p@test.example"}}},
-		"no pack":                 {Packs: []country.Pack{goodPack("ES")}, Addresses: map[string]country.Addresses{"QQ": {}}},
-		"documents only":          {Packs: []country.Pack{goodPack("IE")}, Addresses: map[string]country.Addresses{"IE": {Live: "https://live.example"}}},
-		"not offered with live":   {Packs: []country.Pack{goodPack("XX")}, Addresses: map[string]country.Addresses{"XX": {Live: "https://live.example"}}},
-		"simulators":              {Simulators: "ftp://x"},
+		"two of them": {Packs: []country.Pack{goodPack("ES"), goodPack("ES")}},
+		"must be an address with": {Packs: []country.Pack{goodPack("ES")},
+			Addresses: map[string]country.Addresses{"ES": {Live: "http://plain.example"}}},
+		"without user": {Packs: []country.Pack{goodPack("ES")},
+			Addresses: map[string]country.Addresses{"ES": {Test: "https://u:p@test.example"}}},
+		"no pack": {Packs: []country.Pack{goodPack("ES")}, Addresses: map[string]country.Addresses{"QQ": {}}},
+		"documents only": {Packs: []country.Pack{goodPack("IE")},
+			Addresses: map[string]country.Addresses{"IE": {Live: "https://live.example"}}},
+		"not offered with live": {Packs: []country.Pack{goodPack("XX")},
+			Addresses: map[string]country.Addresses{"XX": {Live: "https://live.example"}}},
+		"simulators": {Simulators: "ftp://x"},
 	} {
 		if _, err := country.NewAtlas(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -264,7 +286,8 @@ func TestAnAnswerIsReadToItsLimitAndNotPastIt(t *testing.T) {
 		if reply, err := exchange(t, server.URL, 100); err != nil || len(reply.Body) != 100 {
 			t.Errorf("chunked=%t at the limit: %d bytes, %v", chunked, len(reply.Body), err)
 		}
-		if _, err := exchange(t, server.URL, 99); !errors.Is(err, country.ErrBodyTooLarge) || errors.Is(err, country.ErrNotTaken) {
+		if _, err := exchange(t, server.URL, 99); !errors.Is(err, country.ErrBodyTooLarge) ||
+			errors.Is(err, country.ErrNotTaken) {
 			t.Errorf("chunked=%t past the limit: %v", chunked, err)
 		}
 		server.Close()

@@ -69,7 +69,8 @@ func certificates(t testing.TB, n int) []tls.Certificate {
 	}
 	list := make([]tls.Certificate, n)
 	for i := range list {
-		of := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: fmt.Sprint(i)}, NotAfter: time.Now().Add(time.Hour)}
+		of := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: fmt.Sprint(i)},
+			NotAfter: time.Now().Add(time.Hour)}
 		der, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +81,8 @@ func certificates(t testing.TB, n int) []tls.Certificate {
 }
 
 // round has every supplier call once, and answers how many handshakes were short.
-func (g *gate) round(t testing.TB, callers *country.Callers, suppliers []tls.Certificate, pace *time.Ticker) (resumed int64) {
+func (g *gate) round(t testing.TB, callers *country.Callers, suppliers []tls.Certificate,
+	pace *time.Ticker) (resumed int64) {
 	at := country.Endpoint{BaseURL: g.URL, HTTP: country.NewClient(g.Client().Transport)}
 	var short atomic.Int64
 	var wg sync.WaitGroup
@@ -128,7 +130,8 @@ func TestManySuppliersWithCertificatesShareConnectionsAndResume(t *testing.T) {
 	g.round(t, callers, suppliers, pace)
 	began := time.Now()
 	resumed := g.round(t, callers, suppliers, pace)
-	t.Logf("%d suppliers, %.0f calls per second, %d resumed, %d connections at most", n, float64(n)/time.Since(began).Seconds(), resumed, g.most.Load())
+	t.Logf("%d suppliers, %.0f calls per second, %d resumed, %d connections at most", n,
+		float64(n)/time.Since(began).Seconds(), resumed, g.most.Load())
 	if g.strangers.Load() != 0 {
 		t.Errorf("%d calls were made with the certificate of another supplier", g.strangers.Load())
 	}
@@ -136,12 +139,14 @@ func TestManySuppliersWithCertificatesShareConnectionsAndResume(t *testing.T) {
 	if least := int64(n - country.CallersMax); resumed < least {
 		t.Errorf("%d handshakes were resumed, want at least %d", resumed, least)
 	}
-	for late := time.Now().Add(2 * time.Minute); g.open.Load() > country.CallersMax; runtime.Gosched() { // the authority sees an end late
+	// the authority sees an end late
+	for late := time.Now().Add(2 * time.Minute); g.open.Load() > country.CallersMax; runtime.Gosched() {
 		if time.Now().After(late) {
 			t.Fatalf("%d connections stay open, want at most %d", g.open.Load(), country.CallersMax)
 		}
 	}
-	if most, bound := g.most.Load(), int64(country.CallersMax+2*32); most > bound && needs.IsLong() { // and those under way, twice
+	// and those under way, twice
+	if most, bound := g.most.Load(), int64(country.CallersMax+2*32); most > bound && needs.IsLong() {
 		t.Errorf("%d connections were open at a time, want at most %d", most, bound)
 	}
 	for _, client := range callers.All() {

@@ -119,7 +119,8 @@ func leadsTo(path, at []string) bool {
 		return true // a fault of no member is one of all
 	}
 	for i := range min(len(path), len(at)) {
-		if path[i] != at[i] && path[i] != "*" && strings.TrimSuffix(path[i], "s") != at[i] { // tax_breakdown is read like tax_breakdowns
+		// tax_breakdown is read like tax_breakdowns
+		if path[i] != at[i] && path[i] != "*" && strings.TrimSuffix(path[i], "s") != at[i] {
 			return false
 		}
 	}

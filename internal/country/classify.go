@@ -242,9 +242,11 @@ func CheckRates(f Facts, c Case) []fault.Fault {
 			}
 			field := fmt.Sprintf("items.%d.tax_breakdowns.%d.rate", i, j)
 			if f.StrictRates {
-				found = append(found, fault.At(field, fault.FieldNotValid, "%s is not a %s rate of the country on that day; the standard rate is %s", percent, tax.Regime, standard))
+				found = append(found, fault.At(field, fault.FieldNotValid,
+					"%s is not a %s rate of the country on that day; the standard rate is %s", percent, tax.Regime, standard))
 			} else {
-				found = append(found, fault.Warn(field, fault.RateUnusual, "%s is not in the country's table of %s rates on that day; the standard rate is %s", percent, tax.Regime, standard))
+				found = append(found, fault.Warn(field, fault.RateUnusual,
+					"%s is not in the country's table of %s rates on that day; the standard rate is %s", percent, tax.Regime, standard))
 			}
 		}
 	}

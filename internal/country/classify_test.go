@@ -55,16 +55,25 @@ func TestTaxTypesAreDerivedByTheRulesShown(t *testing.T) {
 		{"zero with a zero rate", "de", "GST", "0", transaction.Goods, nil, transaction.TaxZero},
 		{"zero without a table", "de", "IGIC", "0.0", transaction.Goods, nil, transaction.TaxZero},
 		{"withheld", "de", "RET", "15", transaction.Goods, nil, "RET"},
-		{"goods within the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, "1"), transaction.TaxIntraEU},
-		{"services within the Union", "DE", "VAT", "0", transaction.Services, buyer("fr", transaction.Business, "1"), transaction.TaxReverse},
-		{"to a consumer in the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Individual, "1"), transaction.TaxExempt},
-		{"to a business without a number", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, ""), transaction.TaxExempt},
-		{"goods out of the Union", "DE", "VAT", "0", transaction.Goods, buyer("US", transaction.Individual, ""), transaction.TaxExport},
-		{"services out of the Union", "DE", "VAT", "0", transaction.Services, buyer("US", transaction.Business, ""), transaction.TaxOutside},
-		{"services from elsewhere", "CH", "VAT", "0", transaction.Services, buyer("DE", transaction.Business, "1"), transaction.TaxExport},
-		{"to Britain after it left", "DE", "VAT", "0", transaction.Goods, buyer("GB", transaction.Business, "1"), transaction.TaxExport},
+		{"goods within the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, "1"),
+			transaction.TaxIntraEU},
+		{"services within the Union", "DE", "VAT", "0", transaction.Services, buyer("fr", transaction.Business, "1"),
+			transaction.TaxReverse},
+		{"to a consumer in the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Individual, "1"),
+			transaction.TaxExempt},
+		{"to a business without a number", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, ""),
+			transaction.TaxExempt},
+		{"goods out of the Union", "DE", "VAT", "0", transaction.Goods, buyer("US", transaction.Individual, ""),
+			transaction.TaxExport},
+		{"services out of the Union", "DE", "VAT", "0", transaction.Services, buyer("US", transaction.Business, ""),
+			transaction.TaxOutside},
+		{"services from elsewhere", "CH", "VAT", "0", transaction.Services, buyer("DE", transaction.Business, "1"),
+			transaction.TaxExport},
+		{"to Britain after it left", "DE", "VAT", "0", transaction.Goods, buyer("GB", transaction.Business, "1"),
+			transaction.TaxExport},
 		{"at home", "DE", "VAT", "0", transaction.Goods, buyer("de", transaction.Business, "1"), transaction.TaxExempt},
-		{"taxed abroad", "DE", "VAT", "20", transaction.Goods, buyer("US", transaction.Business, "1"), transaction.TaxStandard},
+		{"taxed abroad", "DE", "VAT", "20", transaction.Goods, buyer("US", transaction.Business, "1"),
+			transaction.TaxStandard},
 	} {
 		in := saleOf(c.regime, c.percent, c.item)
 		in.Transaction.CountryCode, in.Transaction.Customer = c.from, c.customer
@@ -80,7 +89,8 @@ func TestTaxTypesAreDerivedByTheRulesShown(t *testing.T) {
 
 func TestATypeThatWasSentIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := saleOf(rapid.SampledFrom([]string{"VAT", "RET", "GST"}).Draw(t, "regime"), rapid.SampledFrom([]string{"0", "5", "20"}).Draw(t, "rate"), transaction.Goods)
+		in := saleOf(rapid.SampledFrom([]string{"VAT", "RET", "GST"}).Draw(t, "regime"),
+			rapid.SampledFrom([]string{"0", "5", "20"}).Draw(t, "rate"), transaction.Goods)
 		in.Transaction.Items[0].Taxes[0].Type = rapid.SampledFrom([]string{"REVERSE", "ISR", "OUTSIDE"}).Draw(t, "type")
 		if got := country.ClassifyTaxes(ratesOfNowhere(), in); got[0].Taxes[0].Type != in.Transaction.Items[0].Taxes[0].Type {
 			t.Fatalf("%+v", got)
@@ -109,15 +119,18 @@ func TestADiscountFollowsTheOtherLines(t *testing.T) {
 
 func TestUnusualRatesAreWarningsOrErrors(t *testing.T) {
 	facts := ratesOfNowhere()
-	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 || got[0].Code != fault.RateUnusual || got[0].Type != fault.Warning {
+	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 ||
+		got[0].Code != fault.RateUnusual || got[0].Type != fault.Warning {
 		t.Errorf("the old rate: %v", got)
 	}
 	facts.StrictRates = true
-	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 || got[0].Code != fault.FieldNotValid || got[0].Type != fault.Validation {
+	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 ||
+		got[0].Code != fault.FieldNotValid || got[0].Type != fault.Validation {
 		t.Errorf("the old rate where the authority refuses it: %v", got)
 	}
 	for _, fine := range []country.Case{
-		saleOf("VAT", "20", transaction.Goods), saleOf("VAT", "0", transaction.Goods), saleOf("IGIC", "9", transaction.Goods), saleOf("RET", "33", transaction.Goods),
+		saleOf("VAT", "20", transaction.Goods), saleOf("VAT", "0", transaction.Goods),
+		saleOf("IGIC", "9", transaction.Goods), saleOf("RET", "33", transaction.Goods),
 	} {
 		if got := country.CheckRates(facts, fine); len(got) != 0 {
 			t.Errorf("%v", got)
@@ -151,7 +164,8 @@ func TestOnTheNightOfAChangeBothRatesHold(t *testing.T) {
 
 func TestModelTypeAndRegimeOfATransaction(t *testing.T) {
 	tx := &transaction.Transaction{}
-	if country.BusinessModel(tx) != transaction.B2C || country.DocumentType(tx) != transaction.Simplified || country.OperationRegime(tx, nil) != transaction.General {
+	if country.BusinessModel(tx) != transaction.B2C || country.DocumentType(tx) != transaction.Simplified ||
+		country.OperationRegime(tx, nil) != transaction.General {
 		t.Error("a sale to nobody in particular")
 	}
 	tx.Customer = buyer("DE", transaction.Business, "DE 123")
@@ -163,7 +177,8 @@ func TestModelTypeAndRegimeOfATransaction(t *testing.T) {
 		t.Error("the buyer issues")
 	}
 	tx.Issuer.TaxNumber = "DE124"
-	export := []transaction.Item{{Taxes: []transaction.Tax{{Regime: "VAT", Type: transaction.TaxExport}, {Regime: "RET", Type: "IRPF"}}}}
+	export := []transaction.Item{{Taxes: []transaction.Tax{{Regime: "VAT", Type: transaction.TaxExport},
+		{Regime: "RET", Type: "IRPF"}}}}
 	if country.OperationRegime(tx, export) != transaction.Export {
 		t.Error("every line is exported")
 	}

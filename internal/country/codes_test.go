@@ -88,8 +88,10 @@ func TestATableOfCodesIsReadInGroups(t *testing.T) {
 }
 
 func TestAPackWhoseCodesExplainNothingIsRefused(t *testing.T) {
-	for _, table := range []string{"> Do.\n1 One.\n1 Again.\n", "1 Without an advice.\n", "> Do.\n1\n", "> Do.\na-b Two words.\n"} {
-		_, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{{Code: "XX", Name: "x", Version: "1", Codes: country.ReadCodes(table)}}})
+	for _, table := range []string{"> Do.\n1 One.\n1 Again.\n", "1 Without an advice.\n", "> Do.\n1\n",
+		"> Do.\na-b Two words.\n"} {
+		_, err := country.NewAtlas(country.AtlasConfig{
+			Packs: []country.Pack{{Code: "XX", Name: "x", Version: "1", Codes: country.ReadCodes(table)}}})
 		if err == nil || !strings.Contains(err.Error(), "the authority's code") {
 			t.Errorf("%q: %v", table, err)
 		}

@@ -164,9 +164,10 @@ type Draft struct {
 	Location     *time.Location // of the supplier's address; decides the day on the document
 	Now          time.Time
 	Live         Live
-	Late         bool     // the authority could not be reached for a while; some filings must say so
-	Refused      []Filing // of earlier attempts of this transaction, which the authority refused, without their reports; some filings must say so
-	Credentials  Credentials
+	Late         bool // the authority could not be reached for a while; some filings must say so
+	// of earlier attempts of this transaction, which the authority refused, without their reports; some filings must say so
+	Refused     []Filing
+	Credentials Credentials
 
 	Sequence int64 // with [Pack].Sequence: drawn for this draft, never before and never again
 }
@@ -232,10 +233,12 @@ type Filing struct {
 	PreparedAt  time.Time
 	Late        bool
 
-	Effect    *Effect  `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
-	Effects   []Effect `json:",omitempty"` // corrections of several originals: what it takes from each, in the order of Draft.Shares; none: its shares
-	Leaves    bool     `json:",omitempty"` // it takes the sale that it corrects out of its period; the caller's own
-	Unprinted bool     `json:",omitempty"` // it mends what the authority holds of a document that stands: nothing is printed anew
+	Effect *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
+	// corrections of several originals: what it takes from each, in the order of Draft.Shares; none: its shares
+	Effects []Effect `json:",omitempty"`
+	Leaves  bool     `json:",omitempty"` // it takes the sale that it corrects out of its period; the caller's own
+	// it mends what the authority holds of a document that stands: nothing is printed anew
+	Unprinted bool `json:",omitempty"`
 }
 
 // Effect is what a correction takes from its original, where that is not what
@@ -340,8 +343,9 @@ type Limits struct {
 	PendingMax   time.Duration // pending: the pack's own deadline; 0 means none
 	CallTimeout  time.Duration
 	Listen       Listening // what may be said after SUCCESS, and is asked for
-	Tells        bool      // pending: the authority tells its decision by itself (see Callbacks) and cannot be asked; Poll is never called
-	InSuccession bool      // corrections of one original are filed one after another, each knowing all before it
+	// pending: the authority tells its decision by itself (see Callbacks) and cannot be asked; Poll is never called
+	Tells        bool
+	InSuccession bool // corrections of one original are filed one after another, each knowing all before it
 }
 
 // Listening is how long, and how often, Poll is asked for news of a document

@@ -98,7 +98,9 @@ type examiner struct {
 func (c *examiner) found(faults ...fault.Fault) {
 	for _, f := range faults {
 		f = c.Spelled(f)
-		if f.Type == fault.Warning || !slices.ContainsFunc(c.shape, func(known fault.Fault) bool { return sameMember(known.Field, f.Field) }) {
+		if f.Type == fault.Warning || !slices.ContainsFunc(c.shape, func(known fault.Fault) bool {
+			return sameMember(known.Field, f.Field)
+		}) {
 			c.keep(f)
 		}
 	}
@@ -175,7 +177,8 @@ func (c *examiner) operation() {
 		return
 	}
 	if kind == transaction.Adjustment && len(c.tx.Shares) > 1 && !correction.Several {
-		c.found(fault.At("references", fault.UnsupportedField, "has more than one entry: a correction of this country has one original"))
+		c.found(fault.At("references", fault.UnsupportedField,
+			"has more than one entry: a correction of this country has one original"))
 	}
 	if kind == transaction.Adjustment || kind == transaction.Cancellation { // the bodies of others have no reason
 		c.correctionReason(correction)
@@ -191,7 +194,8 @@ func (c *examiner) ownReference() {
 		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of what refers to them"))
 	}
 	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
-		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
+		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid,
+			"must not be the transaction_id of the correction itself"))
 	}
 }
 

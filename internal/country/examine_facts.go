@@ -16,13 +16,15 @@ import (
 func (c *examiner) facts() {
 	c.rules()
 	if !c.files() && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && authority.AsksForOutcome(c.tx.Number) {
-		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
+		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation,
+			"asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
 	}
 	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.terms.Numbered {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
 	}
 	if c.tx.Kind == transaction.Credit && c.pack.Facts.NumberedCredits && c.tx.Number == "" && !c.terms.Numbered {
-		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty where no series of kind CREDIT gives one: a corrective document is numbered in a series of its own"))
+		c.found(fault.At("transaction_number", fault.FieldRequired,
+			"must not be empty where no series of kind CREDIT gives one: a corrective document is numbered in a series of its own"))
 	}
 	if c.tx.Whole() {
 		c.rates()
@@ -48,7 +50,8 @@ func (c *examiner) roles() {
 	}
 	for i := range c.tx.ThirdParties {
 		if role := c.tx.ThirdParties[i].Role; role != "" && !slices.Contains(codes, role) {
-			c.found(fault.At(fmt.Sprintf("third_parties.%d.role", i), fault.FieldNotValid, "must be one of %s", strings.Join(codes, ", ")))
+			c.found(fault.At(fmt.Sprintf("third_parties.%d.role", i), fault.FieldNotValid, "must be one of %s",
+				strings.Join(codes, ", ")))
 		}
 	}
 }
@@ -167,13 +170,15 @@ func (c *examiner) allow(r *ValueRule) {
 	if !concerns(r.UseCase, c.useCase) {
 		return
 	}
-	eitherCase := strings.HasSuffix(r.Field, "country_code") || strings.HasSuffix(r.Field, "currency_code") || strings.HasSuffix(r.Field, "language_code")
+	eitherCase := strings.HasSuffix(r.Field, "country_code") || strings.HasSuffix(r.Field, "currency_code") ||
+		strings.HasSuffix(r.Field, "language_code")
 	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
 		if eitherCase {
 			text = strings.ToUpper(text)
 		}
 		if text != "" && !slices.Contains(r.Values, text) {
-			c.found(fault.At(at.Path(r.Field), fault.FieldNotValid, "must be one of %s%s", strings.Join(r.Values, ", "), because(r.Reason)))
+			c.found(fault.At(at.Path(r.Field), fault.FieldNotValid, "must be one of %s%s", strings.Join(r.Values, ", "),
+				because(r.Reason)))
 		}
 	})
 }
@@ -213,7 +218,8 @@ func (c *examiner) regimes(facts *Facts) {
 		if regime == "" || regime == transaction.Withholding || slices.Contains(facts.Regimes, regime) {
 			return
 		}
-		path, text := at.Path("items.*.tax_breakdowns.*.regime"), "is not among those of the country: "+strings.Join(facts.Regimes, ", ")
+		path, text := at.Path("items.*.tax_breakdowns.*.regime"),
+			"is not among those of the country: "+strings.Join(facts.Regimes, ", ")
 		if facts.StrictRates {
 			c.found(fault.At(path, fault.FieldNotValid, "%s", text))
 		} else {
@@ -227,14 +233,16 @@ func (c *examiner) quotas() {
 	for i := range c.tx.Items {
 		for j := range c.tx.Items[i].Taxes {
 			if tax := &c.tx.Items[i].Taxes[j]; tax.Quota != nil && !slices.Contains(c.pack.Facts.Quotas, tax.Regime) {
-				c.found(fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField, "is not supported for %s: such a tax has a rate", c.pack.Code))
+				c.found(fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField,
+					"is not supported for %s: such a tax has a rate", c.pack.Code))
 			}
 		}
 	}
 	for i := range c.tx.OrderItems {
 		for j := range c.tx.OrderItems[i].Taxes {
 			if c.tx.OrderItems[i].Taxes[j].Quota != nil {
-				c.found(fault.At(fmt.Sprintf("order_items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField, "is not supported on what was ordered"))
+				c.found(fault.At(fmt.Sprintf("order_items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField,
+					"is not supported on what was ordered"))
 			}
 		}
 	}

@@ -19,45 +19,52 @@ const (
 // Facts are a country as data. /v1/countries serves them and validation reads
 // them, so the two cannot disagree.
 type Facts struct {
-	Currency        string        `json:"currency"`
-	Languages       []string      `json:"languages"` // upper case; the first is the default
-	TimeZone        string        `json:"time_zone"` // IANA
-	UseCases        []UseCase     `json:"use_cases"`
-	Obliged         bool          `json:"filing_obligatory"` // Invoicing files as well: filled in from [Pack].Files
-	NumberOptional  bool          `json:"transaction_number_optional"`
-	Required        []FieldRule   `json:"required_fields"`
-	Forbidden       []FieldRule   `json:"forbidden_fields"`
-	Allowed         []ValueRule   `json:"allowed_values"`
-	MaxLengths      []LengthRule  `json:"max_lengths"`
-	Patterns        []PatternRule `json:"patterns"`
-	Dates           *DateRule     `json:"transaction_dates,omitempty"`  // nil: any
-	TaxesPerLine    int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
-	Regimes         []string      `json:"tax_regimes"`
-	ReasonCodes     []Meaning     `json:"tax_codes"`
-	Rates           []Rate        `json:"tax_rates"`
-	StrictRates     bool          `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
-	StrictNumbers   bool          `json:"tax_numbers_enforced"`
-	Corrections     []Correction  `json:"corrections"`
-	Settings        []Setting     `json:"settings"`
-	Credentials     []string      `json:"credentials"`               // tax_credentials members that onboarding needs
-	Secrets         []SecretRule  `json:"secrets"`                   // further members of tax_credentials, the country's own
-	CertificateKey  string        `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
-	TaxNumberName   string        `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
-	Formats         []string      `json:"formats"`
-	Authority       *Authority    `json:"authority"`
-	Derivations     []string      `json:"derivation_rules"`
-	DeadlineDays    int           `json:"reporting_deadline_days,omitempty"`
-	OwnCurrency     bool          `json:"exchange_rate_required"`       // another currency needs exchange_rate: filled in from Required
-	NumberExample   string        `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
-	NumberedCredits bool          `json:"credit_number_required"`       // a credit needs a number, its own or that of a series
-	LoginUntil      string        `json:"login_until,omitempty"`        // the last day on which the authority takes user names, passwords or tokens; "": no end is known
-	Penalties       []Penalty     `json:"penalties,omitempty"`          // for who does not file, or files wrongly
-	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
-	Advances        bool          `json:"advance_invoices"`             // order_items makes an invoice one of money that came before the supply
-	Quotas          []string      `json:"quota_regimes,omitempty"`      // regimes of taxes that may have a quota in place of a rate
-	Roles           []Meaning     `json:"third_party_roles"`            // of third_parties; empty: the country's document names none
-	Reasons         []Meaning     `json:"sale_reasons"`                 // what a sale may give as its reason: kinds of documents; empty: none
-	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
+	Currency       string        `json:"currency"`
+	Languages      []string      `json:"languages"` // upper case; the first is the default
+	TimeZone       string        `json:"time_zone"` // IANA
+	UseCases       []UseCase     `json:"use_cases"`
+	Obliged        bool          `json:"filing_obligatory"` // Invoicing files as well: filled in from [Pack].Files
+	NumberOptional bool          `json:"transaction_number_optional"`
+	Required       []FieldRule   `json:"required_fields"`
+	Forbidden      []FieldRule   `json:"forbidden_fields"`
+	Allowed        []ValueRule   `json:"allowed_values"`
+	MaxLengths     []LengthRule  `json:"max_lengths"`
+	Patterns       []PatternRule `json:"patterns"`
+	Dates          *DateRule     `json:"transaction_dates,omitempty"`  // nil: any
+	TaxesPerLine   int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
+	Regimes        []string      `json:"tax_regimes"`
+	ReasonCodes    []Meaning     `json:"tax_codes"`
+	Rates          []Rate        `json:"tax_rates"`
+	StrictRates    bool          `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
+	StrictNumbers  bool          `json:"tax_numbers_enforced"`
+	Corrections    []Correction  `json:"corrections"`
+	Settings       []Setting     `json:"settings"`
+	Credentials    []string      `json:"credentials"` // tax_credentials members that onboarding needs
+	Secrets        []SecretRule  `json:"secrets"`     // further members of tax_credentials, the country's own
+	// "RSA" or "EC": the only kind of key that certificates may have; empty: either
+	CertificateKey string `json:"certificate_key,omitempty"`
+	// by which everybody there knows a business's tax number; empty: by the language's words
+	TaxNumberName string     `json:"tax_number_name"`
+	Formats       []string   `json:"formats"`
+	Authority     *Authority `json:"authority"`
+	Derivations   []string   `json:"derivation_rules"`
+	DeadlineDays  int        `json:"reporting_deadline_days,omitempty"`
+	// another currency needs exchange_rate: filled in from Required
+	OwnCurrency     bool   `json:"exchange_rate_required"`
+	NumberExample   string `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
+	NumberedCredits bool   `json:"credit_number_required"`       // a credit needs a number, its own or that of a series
+	// the last day on which the authority takes user names, passwords or tokens; "": no end is known
+	LoginUntil  string       `json:"login_until,omitempty"`
+	Penalties   []Penalty    `json:"penalties,omitempty"` // for who does not file, or files wrongly
+	Obligations []Obligation `json:"obligations"`         // since when who must file; empty: it is no matter of days
+	// order_items makes an invoice one of money that came before the supply
+	Advances bool      `json:"advance_invoices"`
+	Quotas   []string  `json:"quota_regimes,omitempty"` // regimes of taxes that may have a quota in place of a rate
+	Roles    []Meaning `json:"third_party_roles"`       // of third_parties; empty: the country's document names none
+	// what a sale may give as its reason: kinds of documents; empty: none
+	Reasons []Meaning `json:"sale_reasons"`
+	// of a document that names no customer, in minor units of the currency; 0: none
+	SimplifiedMax int64 `json:"simplified_max,omitempty"`
 }
 
 // FieldRule asks for, or forbids, a member of the body. Field is a dotted path
@@ -116,9 +123,11 @@ type Correction struct {
 	Days           int              `json:"deadline_days,omitempty"` // after the original's date; 0: no deadline
 	Reasons        []Meaning        `json:"reasons,omitempty"`
 	ReasonRequired bool             `json:"reason_required,omitempty"`
-	ReasonPattern  string           `json:"reason_pattern,omitempty"`    // how a reason is written where the code alone does not say enough
-	Deducting      []string         `json:"deducting_reasons,omitempty"` // reasons whose references are deducted in the document's own lines, not corrected by it
-	Several        bool             `json:"several_originals,omitempty"` // one document may correct several: references
+	// how a reason is written where the code alone does not say enough
+	ReasonPattern string `json:"reason_pattern,omitempty"`
+	// reasons whose references are deducted in the document's own lines, not corrected by it
+	Deducting []string `json:"deducting_reasons,omitempty"`
+	Several   bool     `json:"several_originals,omitempty"` // one document may correct several: references
 }
 
 // Setting is one of the country's own keys in a company's settings.

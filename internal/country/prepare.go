@@ -28,7 +28,8 @@ func Preparable(in *Draft, corrects func() []fault.Fault, none, instead string) 
 			return fault.New(fault.Invalid, "the correction cannot be written").With(flaws...)
 		}
 	default:
-		return fault.New(fault.Invalid, "%s", none).With(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: instead})
+		return fault.New(fault.Invalid, "%s",
+			none).With(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: instead})
 	}
 	if len(in.Totals.Lines) != len(t.Items) {
 		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
@@ -66,7 +67,8 @@ func (f Filing) Carried(into any) error {
 
 // Draft is the issue as it was prepared, or would be now where nothing is filed.
 func (in Issue) Draft() *Draft {
-	d := &Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Original: in.Original, Shares: in.Shares,
+	d := &Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Original: in.Original,
+		Shares:       in.Shares,
 		UniqueNumber: in.UniqueNumber, Location: in.Location, Now: in.At}
 	if in.Filing != nil {
 		d.Now = in.Filing.PreparedAt // when its days were decided

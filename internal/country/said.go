@@ -23,13 +23,15 @@ func BoundedFaults(faults []fault.Fault) []fault.Fault {
 // Bounded is the receipt with what the authority said in it cut.
 func (r Receipt) Bounded() Receipt {
 	r.Faults = BoundedFaults(r.Faults)
-	r.AuthorityID1, r.AuthorityID2 = fault.Clip(r.AuthorityID1, AuthorityIDBytesMax), fault.Clip(r.AuthorityID2, AuthorityIDBytesMax)
+	r.AuthorityID1, r.AuthorityID2 = fault.Clip(r.AuthorityID1, AuthorityIDBytesMax),
+		fault.Clip(r.AuthorityID2, AuthorityIDBytesMax)
 	return r
 }
 
 // Bounded is the answer with what the authority said in it cut.
 func (a Annulled) Bounded() Annulled {
-	a.ID, a.State, a.Faults = fault.Clip(a.ID, AuthorityIDBytesMax), fault.Clip(a.State, AuthorityIDBytesMax), BoundedFaults(a.Faults)
+	a.ID, a.State, a.Faults = fault.Clip(a.ID, AuthorityIDBytesMax), fault.Clip(a.State, AuthorityIDBytesMax),
+		BoundedFaults(a.Faults)
 	return a
 }
 

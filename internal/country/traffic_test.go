@@ -21,7 +21,8 @@ func TestTrafficIsCountedOnce(t *testing.T) {
 	}))
 	defer at.Close()
 	plain := country.NewClient(http.DefaultTransport)
-	mutual := new(country.Callers).Client(country.Endpoint{BaseURL: at.URL, HTTP: plain}, tls.Certificate{Certificate: [][]byte{{1}}})
+	mutual := new(country.Callers).Client(country.Endpoint{BaseURL: at.URL, HTTP: plain},
+		tls.Certificate{Certificate: [][]byte{{1}}})
 	for name, client := range map[string]*http.Client{"plain": plain, "mutual": mutual} {
 		ctx := country.WithTraffic(t.Context())
 		for range 2 {

@@ -74,14 +74,17 @@ func (f Facts) validate(wrong *complaints) {
 	if f.TimeZone == "" {
 		wrong.add("time_zone is required")
 	}
-	if len(f.UseCases) == 0 || slices.ContainsFunc(f.UseCases, func(u UseCase) bool { return u != Reporting && u != Invoicing && u != Both }) {
+	if len(f.UseCases) == 0 || slices.ContainsFunc(f.UseCases, func(u UseCase) bool {
+		return u != Reporting && u != Invoicing && u != Both
+	}) {
 		wrong.add("use_cases %q must be %s, %s or %s, at least one", f.UseCases, Reporting, Invoicing, Both)
 	}
 	f.validateRules(wrong)
 	for _, r := range f.Rates {
 		r.validate(wrong)
 	}
-	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}
+	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation,
+		transaction.Backfill, transaction.PaymentReport}
 	for i, c := range f.Corrections {
 		if !slices.Contains(kinds, c.Kind) || c.Days < 0 {
 			wrong.add("correction %d: kind %q with %d days", i, c.Kind, c.Days)
@@ -219,7 +222,8 @@ func validateConditions(when []Condition, field func(list, name string)) {
 func (r FieldRule) validate(wrong *complaints) {
 	if !slices.Contains([]UseCase{"", Reporting, Invoicing, Both}, r.UseCase) ||
 		!slices.Contains([]string{"", transaction.B2B, transaction.B2C}, r.BusinessModel) ||
-		!slices.Contains([]transaction.Kind{"", transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}, r.Kind) {
+		!slices.Contains([]transaction.Kind{"", transaction.Invoice, transaction.Adjustment, transaction.Credit,
+			transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}, r.Kind) {
 		wrong.add("the rule on %s has a condition that nothing can meet", r.Field)
 	}
 }

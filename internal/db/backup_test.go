@@ -66,7 +66,8 @@ func TestABackupIsWholeOrNotThere(t *testing.T) {
 	if err := db.Backup(t.Context(), "sqlite:"+broken, filepath.Join(dir, "of-broken.db")); err == nil {
 		t.Error("a broken file was copied")
 	}
-	if err := db.Backup(t.Context(), "sqlite:"+filepath.Join(dir, "none.db"), filepath.Join(dir, "of-none.db")); fault.KindOf(err) != fault.Invalid {
+	if err := db.Backup(t.Context(), "sqlite:"+filepath.Join(dir, "none.db"),
+		filepath.Join(dir, "of-none.db")); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a database that is not there: %v", err)
 	}
 	for _, pattern := range []string{"*.part", "never*", "of-*", "none*"} {

@@ -33,7 +33,9 @@ type load struct {
 
 func startLoad(t *testing.T, d *db.DB, writers int) *load {
 	t.Helper()
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	l := &load{t: t, d: d, acked: map[string]bool{}, unknown: map[string]bool{}, refused: map[string]bool{}}
 	for w := range writers {
 		l.wg.Go(func() {
@@ -138,7 +140,9 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	must(t, s.Kill())
 	l.until(30)
 	for _, read := range []func(context.Context, func(db.Reader) error) error{d.Read, d.ReadEach} {
-		if err := read(context.Background(), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }); fault.KindOf(err) != fault.Unavailable {
+		if err := read(context.Background(), func(r db.Reader) error {
+			return r.Row("SELECT 1").Scan(new(int))
+		}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("a read without a server answers %v", err)
 		}
 	}
@@ -170,7 +174,9 @@ func TestConnectionCutInCommit(t *testing.T) {
 	direct := dbtest.Open(t, db.Config{URL: address})
 	u.Host = p.Addr()
 	d := dbtest.Open(t, db.Config{URL: u.String()})
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	whole := int64(len(dbtest.CommitMessage))
 	answerLength := int64(len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
 	for pass := range whole + answerLength + 1 {
@@ -209,7 +215,9 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	p := dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
 	d := dbtest.Open(t, db.Config{URL: u.String(), NoWorkers: true})
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	db.SetPatience(d, 200*time.Millisecond)
 	p.Mute.Store(true)
 	if err := addAcked(d, "lost"); fault.KindOf(err) != fault.Unavailable {

@@ -33,7 +33,9 @@ func stored(t testing.TB, d *db.DB) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	must(t, d.Read(context.Background(), func(r db.Reader) error {
-		ids, err := db.Collect(r, func(s func(...any) error) (id string, err error) { return id, s(&id) }, "SELECT id FROM acked")
+		ids, err := db.Collect(r, func(s func(...any) error) (id string, err error) {
+			return id, s(&id)
+		}, "SELECT id FROM acked")
 		for _, id := range ids {
 			all[id] = true
 		}
@@ -112,7 +114,9 @@ func replaceLog(path, device string) (restore func()) {
 func openAcked(url string) *db.DB {
 	d, err := db.Open(context.Background(), db.Config{URL: url})
 	dbtest.Check(err)
-	dbtest.Check(d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	dbtest.Check(d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	dbtest.Check(addAcked(d, "before"))
 	return d
 }
@@ -129,7 +133,9 @@ func playFullDisk(args []string) {
 		dbtest.Tell("%v: %v", fault.KindOf(err), err)
 	}
 	count := func() (n int) {
-		dbtest.Check(d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM acked").Scan(&n) }))
+		dbtest.Check(d.Read(context.Background(), func(r db.Reader) error {
+			return r.Row("SELECT count(*) FROM acked").Scan(&n)
+		}))
 		return n
 	}
 	dbtest.Tell("reads %d", count())
@@ -199,7 +205,9 @@ func TestDamagedFileIsRefusedAfterAStorageError(t *testing.T) {
 	path := dbtest.SQLitePath(url)
 	d, err := db.Open(context.Background(), db.Config{URL: url})
 	must(t, err)
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	for i := range 500 {
 		must(t, addAcked(d, fmt.Sprintf("%0200d", i)))
 	}
@@ -209,7 +217,8 @@ func TestDamagedFileIsRefusedAfterAStorageError(t *testing.T) {
 	_, err = f.WriteAt(make([]byte, 3*4096), 5*4096)
 	must(t, errors.Join(err, f.Close(), os.WriteFile(path+".check", []byte("disk I/O error\n"), 0o600)))
 	_, err = db.Open(context.Background(), db.Config{URL: url})
-	if err == nil || !strings.Contains(err.Error(), "integrity check") || !strings.Contains(err.Error(), "restore a backup") {
+	if err == nil || !strings.Contains(err.Error(), "integrity check") ||
+		!strings.Contains(err.Error(), "restore a backup") {
 		t.Errorf("a damaged file opens with %v", err)
 	}
 }
@@ -222,7 +231,9 @@ func TestNothingIsAcknowledgedAfterAFatalError(t *testing.T) {
 	d, err := db.Open(context.Background(), db.Config{URL: url, Fatal: func(err error) { fatal = append(fatal, err) }})
 	must(t, err)
 	defer func() { _ = d.Close() }() // its log is gone
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	restore := replaceLogOf(t, dbtest.SQLitePath(url))
 	first := addAcked(d, "lost")
 	restore()
@@ -292,12 +303,15 @@ func TestSecondServerIsRefusedAndAGuestIsNot(t *testing.T) {
 	c := dbtest.StartChild(t, "open", url)
 	c.Want("open")
 	_, err := db.Open(context.Background(), db.Config{URL: url})
-	if !errors.Is(err, db.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(c.Pid())) || !strings.Contains(err.Error(), dbtest.SQLitePath(url)) {
+	if !errors.Is(err, db.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(c.Pid())) ||
+		!strings.Contains(err.Error(), dbtest.SQLitePath(url)) {
 		t.Fatalf("a second server hears %v, want ErrInUse with the path and process %d", err, c.Pid())
 	}
 	guest, err := db.Open(context.Background(), db.Config{URL: url, NoWorkers: true})
 	must(t, err)
-	must(t, guest.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	must(t, guest.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	must(t, addAcked(guest, "guest"))
 	must(t, guest.Close())
 	c.Say("done")
@@ -339,10 +353,14 @@ func TestLogIsMovedIntoTheFile(t *testing.T) {
 	url := dbtest.SQLiteURL(t)
 	synctest.Test(t, func(t *testing.T) {
 		d := openAgain(t, url)
-		must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE heavy (id TEXT PRIMARY KEY, body BLOB)") }))
+		must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+			return tx.Exec("CREATE TABLE heavy (id TEXT PRIMARY KEY, body BLOB)")
+		}))
 		body := make([]byte, 400<<10) // a hundred pages
 		for i := range 80 {
-			must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("heavy", "id,body", []any{fmt.Sprint(i), body}) }))
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+				return tx.Insert("heavy", "id,body", []any{fmt.Sprint(i), body})
+			}))
 			synctest.Wait()
 		}
 		log, err := os.Stat(dbtest.SQLitePath(url) + "-wal")

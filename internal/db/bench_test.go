@@ -42,7 +42,8 @@ func intakeWrite(id string) func(tx *db.Tx) error {
 		if err := tx.Insert("bench_c", "client,id,attempts", []any{"client", id, 1}); err != nil {
 			return err
 		}
-		if err := tx.Insert("bench_a", "id,client,stage,due_at", []any{id, "client", "received", db.Micros(tx.Now())}); err != nil {
+		if err := tx.Insert("bench_a", "id,client,stage,due_at",
+			[]any{id, "client", "received", db.Micros(tx.Now())}); err != nil {
 			return err
 		}
 		return tx.Insert("bench_b", "id,body", []any{id, benchBody})
@@ -118,13 +119,16 @@ func bareCommit(b testing.TB) (commit func(i int)) {
 	must(b, err)
 	b.Cleanup(func() { _ = raw.Close() }) // a yardstick
 	raw.SetMaxOpenConns(1)
-	for _, text := range []string{"CREATE TABLE c (client TEXT NOT NULL, id TEXT NOT NULL, attempts BIGINT NOT NULL, PRIMARY KEY (client, id))",
-		"CREATE TABLE a (id TEXT PRIMARY KEY, client TEXT NOT NULL, stage TEXT NOT NULL, due_at BIGINT)", "CREATE TABLE b (id TEXT PRIMARY KEY, body BLOB NOT NULL)"} {
+	for _, text := range []string{
+		"CREATE TABLE c (client TEXT NOT NULL, id TEXT NOT NULL, attempts BIGINT NOT NULL, PRIMARY KEY (client, id))",
+		"CREATE TABLE a (id TEXT PRIMARY KEY, client TEXT NOT NULL, stage TEXT NOT NULL, due_at BIGINT)",
+		"CREATE TABLE b (id TEXT PRIMARY KEY, body BLOB NOT NULL)"} {
 		_, err := raw.Exec(text)
 		must(b, err)
 	}
 	var stmts [3]*sql.Stmt
-	for i, text := range []string{"INSERT INTO c VALUES ($1,$2,$3)", "INSERT INTO a VALUES ($1,$2,$3,$4)", "INSERT INTO b VALUES ($1,$2)"} {
+	for i, text := range []string{"INSERT INTO c VALUES ($1,$2,$3)", "INSERT INTO a VALUES ($1,$2,$3,$4)",
+		"INSERT INTO b VALUES ($1,$2)"} {
 		stmts[i], err = raw.Prepare(text)
 		must(b, err)
 	}
@@ -169,7 +173,8 @@ INSERT INTO bench_a VALUES (:client_id || '-' || :n, 'client', 'received', 1);
 INSERT INTO bench_b VALUES (:client_id || '-' || :n, decode(repeat('00', 1000), 'hex'));
 COMMIT;
 `), 0o644))
-	out, err := exec.Command(filepath.Join(dbtest.Binaries(b), "pgbench"), "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T", "5", "-f", script, url).CombinedOutput()
+	out, err := exec.Command(filepath.Join(dbtest.Binaries(b), "pgbench"), "-n", "-M", "prepared", "-c", "32", "-j", "2",
+		"-T", "5", "-f", script, url).CombinedOutput()
 	if err != nil {
 		b.Fatalf("pgbench: %v\n%s", err, out)
 	}

@@ -22,7 +22,8 @@ func endless(engine string) []string {
 		return []string{"SELECT pg_sleep(3600)::text", "SELECT 'one' UNION ALL SELECT pg_sleep(3600)::text"}
 	}
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-	return []string{"SELECT count(*) || '' FROM (" + numbers + ")", "SELECT 'one' UNION ALL SELECT i || '' FROM (" + numbers + ") WHERE i < 0"}
+	return []string{"SELECT count(*) || '' FROM (" + numbers + ")",
+		"SELECT 'one' UNION ALL SELECT i || '' FROM (" + numbers + ") WHERE i < 0"}
 }
 
 // work makes a table that is worked under leases.
@@ -49,7 +50,9 @@ func TestSlowReadsOfVisitorsHoldNobodyUp(t *testing.T) {
 				wg.Go(func() {
 					answers[i] = d.Read(ctx, func(r db.Reader) error {
 						begun()
-						_, err := db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) }, endless(d.Engine())[i%2])
+						_, err := db.Collect(r, func(scan func(...any) error) (text string, err error) {
+							return text, scan(&text)
+						}, endless(d.Engine())[i%2])
 						return err
 					})
 				})
@@ -85,7 +88,9 @@ func TestSlowReadsOfVisitorsHoldNobodyUp(t *testing.T) {
 		}
 		// The connections are as good as before.
 		for range visitors {
-			must(t, d.Read(db.WithReadBudget(t.Context(), time.Minute), func(r db.Reader) error { return r.Row("SELECT count(*) FROM work").Scan(new(int)) }))
+			must(t, d.Read(db.WithReadBudget(t.Context(), time.Minute), func(r db.Reader) error {
+				return r.Row("SELECT count(*) FROM work").Scan(new(int))
+			}))
 		}
 	})
 }
@@ -97,7 +102,8 @@ func TestReadWithABudgetAnswersTheSame(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		work(t, d)
 		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-			return tx.Insert("work", "id,fair,payload,due_at", []any{"b", "k1", "two", 2}, []any{"a", "k2", "one", 1}, []any{"c", "k1", "", nil})
+			return tx.Insert("work", "id,fair,payload,due_at", []any{"b", "k1", "two", 2}, []any{"a", "k2", "one", 1},
+				[]any{"c", "k1", "", nil})
 		}))
 		for _, text := range []string{
 			"SELECT id || ' ' || payload FROM work ORDER BY id DESC LIMIT 2",
@@ -107,26 +113,33 @@ func TestReadWithABudgetAnswersTheSame(t *testing.T) {
 		} {
 			read := func(ctx context.Context) (list []string) {
 				must(t, d.Read(ctx, func(r db.Reader) (err error) {
-					list, err = db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) }, text)
+					list, err = db.Collect(r, func(scan func(...any) error) (text string, err error) {
+						return text, scan(&text)
+					}, text)
 					return err
 				}))
 				return list
 			}
-			if plain, limited := fmt.Sprint(read(t.Context())), fmt.Sprint(read(db.WithReadBudget(t.Context(), time.Minute))); plain != limited {
+			if plain, limited := fmt.Sprint(read(t.Context())),
+				fmt.Sprint(read(db.WithReadBudget(t.Context(), time.Minute))); plain != limited {
 				t.Errorf("%s answers %s, with a budget %s", text, plain, limited)
 			}
 		}
 		ended, cancel := context.WithCancel(db.WithReadBudget(t.Context(), time.Minute))
 		err := d.Read(ended, func(r db.Reader) error {
 			cancel()
-			_, err := db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) }, endless(d.Engine())[0])
+			_, err := db.Collect(r, func(scan func(...any) error) (text string, err error) {
+				return text, scan(&text)
+			}, endless(d.Engine())[0])
 			return err
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller who went away hears %v", err)
 		}
 		mine := errors.New("mine")
-		if err := d.Read(db.WithReadBudget(t.Context(), time.Minute), func(db.Reader) error { return mine }); !errors.Is(err, mine) {
+		if err := d.Read(db.WithReadBudget(t.Context(), time.Minute), func(db.Reader) error {
+			return mine
+		}); !errors.Is(err, mine) {
 			t.Errorf("the reader's own error becomes %v", err)
 		}
 	})

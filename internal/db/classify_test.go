@@ -24,8 +24,10 @@ import (
 func TestABrokenLineIsUnavailable(t *testing.T) {
 	t.Parallel()
 	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	for _, err := range []error{reset, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed, context.DeadlineExceeded, os.ErrDeadlineExceeded} {
-		if got := db.ClassifyPostgres(fmt.Errorf("register transactions: %w", err)); fault.KindOf(got) != fault.Unavailable || !errors.Is(got, err) {
+	for _, err := range []error{reset, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed, context.DeadlineExceeded,
+		os.ErrDeadlineExceeded} {
+		if got := db.ClassifyPostgres(fmt.Errorf("register transactions: %w",
+			err)); fault.KindOf(got) != fault.Unavailable || !errors.Is(got, err) {
 			t.Errorf("%v becomes %v (%v)", err, got, fault.KindOf(got))
 		}
 	}
@@ -40,14 +42,19 @@ func TestABrokenLineIsUnavailable(t *testing.T) {
 func TestALostLeaderIsUnavailableAndADefectIsNot(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []pgconn.PgError{
-		{Code: "57P01", SeverityUnlocalized: "FATAL"}, {Code: "57P02", SeverityUnlocalized: "FATAL"}, {Code: "57P03", SeverityUnlocalized: "FATAL"}, {Code: "57014", SeverityUnlocalized: "ERROR"},
-		{Code: "25P03", SeverityUnlocalized: "FATAL"},                                                // idle in a transaction: the timer of a server that was frozen
+		{Code: "57P01", SeverityUnlocalized: "FATAL"}, {Code: "57P02", SeverityUnlocalized: "FATAL"},
+		{Code: "57P03", SeverityUnlocalized: "FATAL"}, {Code: "57014", SeverityUnlocalized: "ERROR"},
+		// idle in a transaction: the timer of a server that was frozen
+		{Code: "25P03", SeverityUnlocalized: "FATAL"},
 		{Code: "25P04", SeverityUnlocalized: "FATAL"}, {Code: "25006", SeverityUnlocalized: "ERROR"}, // a standby now
-		{Code: "40001", SeverityUnlocalized: "ERROR"}, {Code: "40001", SeverityUnlocalized: "FATAL"}, {Code: "40P01", SeverityUnlocalized: "ERROR"},
-		{Code: "XX000", SeverityUnlocalized: "FATAL"}, {Code: "XX000", SeverityUnlocalized: "PANIC"}, {Code: "08006", SeverityUnlocalized: "FATAL"}, {Code: "53300", SeverityUnlocalized: "FATAL"},
+		{Code: "40001", SeverityUnlocalized: "ERROR"}, {Code: "40001", SeverityUnlocalized: "FATAL"},
+		{Code: "40P01", SeverityUnlocalized: "ERROR"},
+		{Code: "XX000", SeverityUnlocalized: "FATAL"}, {Code: "XX000", SeverityUnlocalized: "PANIC"},
+		{Code: "08006", SeverityUnlocalized: "FATAL"}, {Code: "53300", SeverityUnlocalized: "FATAL"},
 		{Code: "58030", SeverityUnlocalized: "ERROR"}, {Code: "55P03", SeverityUnlocalized: "ERROR"},
 	} {
-		if got := db.ClassifyPostgres(fmt.Errorf("register transactions: %w", &lost)); fault.KindOf(got) != fault.Unavailable {
+		if got := db.ClassifyPostgres(fmt.Errorf("register transactions: %w", &lost)); fault.KindOf(got) !=
+			fault.Unavailable {
 			t.Errorf("%s %s becomes %v", lost.SeverityUnlocalized, lost.Code, fault.KindOf(got))
 		}
 	}
@@ -64,12 +71,15 @@ func TestAWriteThatAskedElsewhereIsUnavailable(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Postgres(t)
 	lost := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	if err := d.Write(t.Context(), func(*db.Tx) error { return fmt.Errorf("read the columns: %w", lost) }); fault.KindOf(err) != fault.Unavailable {
+	if err := d.Write(t.Context(), func(*db.Tx) error {
+		return fmt.Errorf("read the columns: %w", lost)
+	}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("it becomes %v", err)
 	}
 }
 
-// A read with a deadline of its own that finds no connection is Unavailable too: an unknown key during a freeze is no defect.
+// A read with a deadline of its own that finds no connection is Unavailable too: an unknown key during a freeze is no
+// defect.
 func TestAReadThatFindsNoConnectionInTimeIsUnavailable(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Postgres(t)

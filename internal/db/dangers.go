@@ -20,9 +20,13 @@ func (d *DB) Dangers(ctx context.Context) (list []Danger, err error) {
 		return nil, nil // the file's settings are ours
 	}
 	known := map[string]Danger{
-		"fsync":              {Harm: "a power failure or a crash of the machine can destroy the whole cluster", Fix: "set fsync = on and restart the server"},
-		"full_page_writes":   {Harm: "a crash in the middle of a write can leave broken pages", Fix: "set full_page_writes = on and reload the server"},
-		"synchronous_commit": {Harm: "a commit is acknowledged before it is on disk; this program switches it on for its own sessions", Fix: "set synchronous_commit = on for the server, the database and the role", Ours: true},
+		"fsync": {Harm: "a power failure or a crash of the machine can destroy the whole cluster",
+			Fix: "set fsync = on and restart the server"},
+		"full_page_writes": {Harm: "a crash in the middle of a write can leave broken pages",
+			Fix: "set full_page_writes = on and reload the server"},
+		"synchronous_commit": {
+			Harm: "a commit is acknowledged before it is on disk; this program switches it on for its own sessions",
+			Fix:  "set synchronous_commit = on for the server, the database and the role", Ours: true},
 	}
 	err = d.Read(ctx, func(r Reader) error {
 		list, err = Collect(r, func(scan func(...any) error) (Danger, error) {

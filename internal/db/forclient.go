@@ -68,11 +68,14 @@ func (e *pgEngine) findRoles(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pgConnectTimeout+pgQuestionFor)
 	defer cancel()
 	var known bool
-	if err := e.work.QueryRow(ctx, "SELECT coalesce(has_table_privilege(to_regclass('schema_roles'), 'SELECT'), false)").Scan(&known); err != nil || !known {
+	if err := e.work.QueryRow(ctx,
+		"SELECT coalesce(has_table_privilege(to_regclass('schema_roles'), 'SELECT'), false)").Scan(&known); err != nil || !known {
 		return err
 	}
 	var role string
-	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+Becomes+") ORDER BY s.serve <> current_user, s.serve LIMIT 1").Scan(&role)
+	err := e.work.QueryRow(ctx,
+		"SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+Becomes+
+			") ORDER BY s.serve <> current_user, s.serve LIMIT 1").Scan(&role)
 	switch {
 	case err == nil:
 		e.readRole.Store(&role)

@@ -201,10 +201,11 @@ func (g *Gather[I, O]) storeTogether(set []*gathered[I, O]) (err error) {
 		in[i] = c.in
 	}
 	var out []O
-	err = g.d.store(&write{ctx: context.WithoutCancel(set[0].ctx), until: asked.Add(g.d.patience), submits: g.submits, fn: func(tx *Tx) (err error) {
-		out, err = g.store(tx, in)
-		return err
-	}})
+	err = g.d.store(&write{ctx: context.WithoutCancel(set[0].ctx), until: asked.Add(g.d.patience), submits: g.submits,
+		fn: func(tx *Tx) (err error) {
+			out, err = g.store(tx, in)
+			return err
+		}})
 	if err != nil {
 		return err
 	}

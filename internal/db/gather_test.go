@@ -42,7 +42,8 @@ func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
 		wg.Wait()
 		took := time.Since(start)
 		if took == 0 || took > rounds*2*db.GatherPace {
-			t.Errorf("%d calls of each of %d callers took %v, want sets with a distance of %v", rounds, callers, took, db.GatherPace)
+			t.Errorf("%d calls of each of %d callers took %v, want sets with a distance of %v", rounds, callers, took,
+				db.GatherPace)
 		}
 		if out, err := g.Do(context.Background(), 7); err != nil || out != 7 {
 			t.Fatalf("the last call answers %d, %v", out, err)

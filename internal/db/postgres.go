@@ -96,7 +96,8 @@ func tryPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 	}{
 		{&e.commits, pgUse{name: "commits", conns: pgCommitConns, statement: WriteTimeout, lock: pgGroupLock}},
 		{&e.work, pgUse{name: "work", conns: pgWorkConns, statement: pgStatementFor}},
-		{&e.visitors, pgUse{name: "visitors", conns: max(pgVisitorConns, cfg.MaxConns-pgCommitConns-pgWorkConns), statement: pgStatementFor}},
+		{&e.visitors, pgUse{name: "visitors", conns: max(pgVisitorConns, cfg.MaxConns-pgCommitConns-pgWorkConns),
+			statement: pgStatementFor}},
 	} {
 		if *p.pool, err = e.newPool(ctx, p.use); err != nil {
 			e.closePools()

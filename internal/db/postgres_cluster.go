@@ -12,7 +12,8 @@ import (
 
 // ErrOldTimeline reports a server that was left behind: another one has taken
 // over since, and what was written there is not here.
-var ErrOldTimeline = errors.New("the database server is on an older timeline than one that was seen before: another server has taken over from it, or an older state was brought back")
+var ErrOldTimeline = errors.New(
+	"the database server is on an older timeline than one that was seen before: another server has taken over from it, or an older state was brought back")
 
 // ErrOtherCluster reports a server with another cluster of databases.
 var ErrOtherCluster = errors.New("the database server is another one than before (its system identifier differs)")

@@ -16,7 +16,9 @@ func TestPostgresPagesAreNearUnlessSomebodySaysOtherwise(t *testing.T) {
 	cost := func() (text string) {
 		t.Helper()
 		d := dbtest.Open(t, db.Config{URL: url})
-		if err := d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT current_setting('random_page_cost')").Scan(&text) }); err != nil {
+		if err := d.Read(t.Context(), func(r db.Reader) error {
+			return r.Row("SELECT current_setting('random_page_cost')").Scan(&text)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return text

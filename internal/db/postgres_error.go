@@ -73,7 +73,8 @@ func (e *pgEngine) classify(err error) error {
 		case "08", "40", "53", "57", "58":
 			return unavailable(err)
 		}
-		if pg.Code == readOnlyTransaction || pg.Code == LockNotAvailable || pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC" {
+		if pg.Code == readOnlyTransaction || pg.Code == LockNotAvailable || pg.SeverityUnlocalized == "FATAL" ||
+			pg.SeverityUnlocalized == "PANIC" {
 			return unavailable(err)
 		}
 		return err
@@ -90,5 +91,6 @@ func (e *pgEngine) classify(err error) error {
 // cutOff: the line broke while rows were read. Nothing else in a write or a read talks to a network.
 func cutOff(err error) bool {
 	_, line := errors.AsType[*net.OpError](err)
-	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
+	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, os.ErrDeadlineExceeded)
 }

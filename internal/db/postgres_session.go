@@ -102,7 +102,8 @@ func (e *pgEngine) lookAround(ctx context.Context) {
 		return
 	}
 	seen := map[string]bool{}
-	for _, at := range append([]*pgconn.FallbackConfig{{Host: e.cfg.ConnConfig.Host, Port: e.cfg.ConnConfig.Port, TLSConfig: e.cfg.ConnConfig.TLSConfig}}, e.cfg.ConnConfig.Fallbacks...) {
+	for _, at := range append([]*pgconn.FallbackConfig{{Host: e.cfg.ConnConfig.Host, Port: e.cfg.ConnConfig.Port,
+		TLSConfig: e.cfg.ConnConfig.TLSConfig}}, e.cfg.ConnConfig.Fallbacks...) {
 		where := fmt.Sprint(at.Host, " ", at.Port)
 		if seen[where] {
 			continue // the same host without TLS
@@ -177,8 +178,9 @@ func (e *pgEngine) refuseTransactionPooling(ctx context.Context) error {
 
 const poolerLooks = 5 // other clients of the pooler may come in between
 
-var errTransactionPooling = fault.New(fault.Invalid, "database: the address leads through a pooler that lends sessions for one transaction or statement. "+
-	"This program needs sessions of its own (LISTEN, locks, prepared statements): set pool_mode = session for this database in PgBouncer, or give the server's own address")
+var errTransactionPooling = fault.New(fault.Invalid,
+	"database: the address leads through a pooler that lends sessions for one transaction or statement. "+
+		"This program needs sessions of its own (LISTEN, locks, prepared statements): set pool_mode = session for this database in PgBouncer, or give the server's own address")
 
 // backend is the number of the server's process behind a connection.
 func backend(ctx context.Context, c *pgx.Conn, before string) (uint32, error) {

@@ -36,8 +36,11 @@ func throughProxy(t *testing.T) (d, direct *db.DB, p *dbtest.Proxy) {
 	must(t, err)
 	p = dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
-	d, direct = dbtest.Open(t, db.Config{URL: u.String(), NoWorkers: true}), dbtest.Open(t, db.Config{URL: address, NoWorkers: true})
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	d, direct = dbtest.Open(t, db.Config{URL: u.String(), NoWorkers: true}),
+		dbtest.Open(t, db.Config{URL: address, NoWorkers: true})
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)")
+	}))
 	return d, direct, p
 }
 
@@ -83,7 +86,9 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 	var wg sync.WaitGroup
 	for what, ask := range map[string]func() error{
 		"a read of a visitor": func() error {
-			return d.Read(db.WithReadBudget(context.Background(), limit), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) })
+			return d.Read(db.WithReadBudget(context.Background(), limit), func(r db.Reader) error {
+				return r.Row("SELECT 1").Scan(new(int))
+			})
 		},
 		"a claim": func() error {
 			_, _, err := q.Due(context.Background(), d, lease.Claim{Max: 1, Fair: true})
@@ -135,7 +140,8 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 		t.Fatalf("the cut commit answers %v", err)
 	}
 	healed(d, "healed")
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
+	// another program has no signal to give
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left := 0
 		now := proxied(t, direct, p)
 		for pid := range before {
@@ -196,7 +202,8 @@ func serversCertificateIsVerified(t *testing.T, s *dbtest.Server) {
 	trusted, key, cert := certificates(t)
 	stranger, _, _ := certificates(t)
 	dir := t.TempDir()
-	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "trusted.pem"), trusted, 0o600), os.WriteFile(filepath.Join(dir, "stranger.pem"), stranger, 0o600)))
+	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "trusted.pem"), trusted, 0o600),
+		os.WriteFile(filepath.Join(dir, "stranger.pem"), stranger, 0o600)))
 	keyFile, err := s.Put("server.key", key)
 	must(t, err)
 	certFile, err := s.Put("server.crt", cert)
@@ -218,7 +225,8 @@ func serversCertificateIsVerified(t *testing.T, s *dbtest.Server) {
 		return err
 	}
 	must(t, open("sslmode=verify-full&sslrootcert="+filepath.Join(dir, "trusted.pem")))
-	if err := open("sslmode=verify-full&sslrootcert=" + filepath.Join(dir, "stranger.pem")); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if err := open("sslmode=verify-full&sslrootcert=" + filepath.Join(dir, "stranger.pem")); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that a stranger signed is believed: %v", err)
 	}
 }
@@ -228,8 +236,10 @@ func certificates(t *testing.T) (root, key, cert []byte) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, made.Public(), made)
 	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(made)
@@ -252,7 +262,9 @@ func dangerousSettingsAreFound(t *testing.T, s *dbtest.Server) {
 			found = append(found, danger.Setting+"="+danger.Value)
 		}
 		var now string
-		must(t, d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT current_setting('synchronous_commit')").Scan(&now) }))
+		must(t, d.Read(t.Context(), func(r db.Reader) error {
+			return r.Row("SELECT current_setting('synchronous_commit')").Scan(&now)
+		}))
 		if now != "on" && now != "remote_apply" {
 			t.Errorf("our own sessions commit with synchronous_commit = %s", now)
 		}

@@ -129,7 +129,8 @@ func (e *sqliteEngine) connect(ctx context.Context) error {
 }
 
 func sqliteDSN(path, txlock string, pragmas []string) string {
-	q := url.Values{"_txlock": {txlock}, "_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyWait.Milliseconds())}, pragmas...)}
+	q := url.Values{"_txlock": {txlock}, "_pragma": append(
+		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyWait.Milliseconds())}, pragmas...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
@@ -158,7 +159,8 @@ func (e *sqliteEngine) probe(ctx context.Context) error {
 	}
 	var verdict string
 	if err := e.writer.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil || verdict != "ok" {
-		return fmt.Errorf("%s did not pass the integrity check after a storage error (%s): restore a backup", e.path, errors.Join(err, errors.New(verdict)))
+		return fmt.Errorf("%s did not pass the integrity check after a storage error (%s): restore a backup", e.path,
+			errors.Join(err, errors.New(verdict)))
 	}
 	return os.Remove(e.doubt())
 }

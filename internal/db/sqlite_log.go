@@ -39,7 +39,8 @@ func startLogKeeper(e *sqliteEngine) (*logKeeper, error) {
 		return k, nil
 	}
 	var err error
-	if k.pool, err = sql.Open("sqlite", sqliteDSN(e.path, "deferred", []string{"synchronous(FULL)", "wal_autocheckpoint(0)"})); err != nil {
+	if k.pool, err = sql.Open("sqlite", sqliteDSN(e.path, "deferred",
+		[]string{"synchronous(FULL)", "wal_autocheckpoint(0)"})); err != nil {
 		return nil, fmt.Errorf("open %s: %w", e.path, err)
 	}
 	k.pool.SetMaxOpenConns(1)

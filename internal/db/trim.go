@@ -131,7 +131,8 @@ func (t Trim) matching() string {
 func (t Trim) stretch(ctx context.Context, d *DB, after []any, rows int) (s stretch, err error) {
 	order := strings.Join(t.order(), ", ")
 	where, args := t.within(after, nil)
-	text := fmt.Sprintf("SELECT %s, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY %s LIMIT $%d", order, t.matching(), t.Table, where, order, len(args)+1)
+	text := fmt.Sprintf("SELECT %s, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY %s LIMIT $%d", order,
+		t.matching(), t.Table, where, order, len(args)+1)
 	err = d.Read(ctx, func(r Reader) error {
 		s = stretch{}
 		result, err := r.Query(text, append(args, rows)...)

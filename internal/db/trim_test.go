@@ -43,7 +43,9 @@ func TestTrimTakesSmallSteps(t *testing.T) {
 		stop, written := make(chan struct{}), make(chan int)
 		go func() { // whoever writes beside it
 			for i := 0; ; i++ {
-				if err := d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("diary", "client,n,at", []any{"other", i, days}) }); err != nil {
+				if err := d.Write(context.Background(), func(tx *db.Tx) error {
+					return tx.Insert("diary", "client,n,at", []any{"other", i, days})
+				}); err != nil {
 					t.Error(err)
 				}
 				select {
@@ -55,16 +57,18 @@ func TestTrimTakesSmallSteps(t *testing.T) {
 			}
 		}()
 		steps := 0
-		trim := db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 7, Where: "client <> $1", Args: []any{"c2"}, Also: func(tx *db.Tx, keys [][]any) error {
-			steps++
-			return tx.ExecEach("DELETE FROM diary_pages WHERE client = $1 AND n = $2", keys)
-		}}
+		trim := db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 7, Where: "client <> $1", Args: []any{"c2"},
+			Also: func(tx *db.Tx, keys [][]any) error {
+				steps++
+				return tx.ExecEach("DELETE FROM diary_pages WHERE client = $1 AND n = $2", keys)
+			}}
 		gone, err := d.Trim(t.Context(), trim)
 		close(stop)
 		if want := 7 * perDay * 2 / 3; gone != want || err != nil {
 			t.Errorf("%d rows are gone, want %d: %v", gone, want, err)
 		}
-		if others := <-written; steps < 3 || dbtest.Count(t, d, "SELECT count(*) FROM diary WHERE client = 'other'") != others {
+		if others := <-written; steps < 3 || dbtest.Count(t, d, "SELECT count(*) FROM diary WHERE client = 'other'") !=
+			others {
 			t.Errorf("%d rows are gone in %d steps beside %d writes of others, which are not all there", gone, steps, others)
 		}
 		for query, want := range map[string]int{
@@ -92,18 +96,22 @@ func TestInterruptedTrimSaysWhatItDid(t *testing.T) {
 		diary(t, d, 4, 300)
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
-		gone, err := d.Trim(ctx, db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 4, Also: func(*db.Tx, [][]any) error {
-			if steps++; steps == 2 {
-				cancel()
-			}
-			return nil
-		}})
+		gone, err := d.Trim(ctx, db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 4,
+			Also: func(*db.Tx, [][]any) error {
+				if steps++; steps == 2 {
+					cancel()
+				}
+				return nil
+			}})
 		left := dbtest.Count(t, d, "SELECT count(*) FROM diary")
 		if !errors.Is(err, context.Canceled) || gone == 0 || gone+left != 1200 {
 			t.Errorf("%d rows are gone and %d left: %v", gone, left, err)
 		}
 		mine := errors.New("mine")
-		if gone, err := d.Trim(t.Context(), db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 4, Also: func(*db.Tx, [][]any) error { return mine }}); gone != 0 || !errors.Is(err, mine) {
+		if gone, err := d.Trim(t.Context(), db.Trim{Table: "diary", Key: "client, n", By: "at", Before: 4,
+			Also: func(*db.Tx, [][]any) error {
+				return mine
+			}}); gone != 0 || !errors.Is(err, mine) {
 			t.Errorf("%d rows are gone: %v", gone, err)
 		}
 	})

@@ -347,8 +347,9 @@ func (d *DB) committed(group []*write) {
 // unavailable is what a client may hear of a storage problem.
 func unavailable(err error) error {
 	return (&fault.Error{
-		Kind: fault.Unavailable, Message: "the service cannot store anything at the moment, please retry", RetryAfter: 2 * time.Second,
-		Faults: []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "storage is not available"}},
+		Kind: fault.Unavailable, Message: "the service cannot store anything at the moment, please retry",
+		RetryAfter: 2 * time.Second,
+		Faults:     []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "storage is not available"}},
 	}).Because(err)
 }
 

@@ -83,7 +83,8 @@ func (c *columnTypes) build(in Insert) (unnestText, error) {
 		text.types = append(text.types, typ)
 		casts = append(casts, fmt.Sprintf("$%d::%s[]", i+1, typ))
 	}
-	text.sql = "INSERT INTO " + in.Table + " (" + in.Columns + ") SELECT * FROM unnest(" + strings.Join(casts, ",") + ")" + in.order() + " " + in.Suffix
+	text.sql = "INSERT INTO " + in.Table + " (" + in.Columns + ") SELECT * FROM unnest(" + strings.Join(casts, ",") +
+		")" + in.order() + " " + in.Suffix
 	c.texts[in] = text
 	return text, nil
 }

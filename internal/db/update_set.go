@@ -63,7 +63,8 @@ func updateSetOf(sql string, columns map[string]string) (updateSet, error) {
 		n, _ := strconv.Atoi(m[1])
 		set.keys = append(set.keys, n-1)
 	}
-	set.sql = setArgument.ReplaceAllString(head, "v.c$1") + " FROM unnest(" + strings.Join(arrays, ",") + ") AS v(" + strings.Join(names, ",") + ") WHERE " +
+	set.sql = setArgument.ReplaceAllString(head, "v.c$1") + " FROM unnest(" + strings.Join(arrays, ",") + ") AS v(" +
+		strings.Join(names, ",") + ") WHERE " +
 		setArgument.ReplaceAllString(where, "v.c$1")
 	return set, nil
 }
@@ -87,7 +88,8 @@ func (s updateSet) distinct(rows [][]any) bool {
 }
 
 // updateSet is the statement for all rows, and its arguments.
-func (c *columnTypes) updateSet(ctx context.Context, pool *pgxpool.Pool, sql string, rows [][]any) (text string, args []any, err error) {
+func (c *columnTypes) updateSet(ctx context.Context, pool *pgxpool.Pool, sql string,
+	rows [][]any) (text string, args []any, err error) {
 	c.mu.RLock()
 	set, known := c.sets[sql]
 	c.mu.RUnlock()

@@ -45,7 +45,8 @@ func TestWakeUpsDoNotGrowWithTheSquareOfNodes(t *testing.T) {
 		_, err := listener.WaitForNotification(ctx)
 		must(t, err)
 	}
-	// All of them were sent since it began: a slow machine only makes it longer. Each for itself, five nodes would need a fifth of it.
+	// All of them were sent since it began: a slow machine only makes it longer. Each for itself, five nodes would need a
+	// fifth of it.
 	if took, least := time.Since(began), heard*db.NotifyEvery/2; took < least {
 		t.Errorf("%d wake-ups were heard within %s, want at least %s", heard, took, least)
 	}

@@ -47,9 +47,11 @@ func (d *doctor) checkSealedKeys(ctx context.Context) {
 		_, _, err := d.parts.Accounts.SigningKeys(ctx, c.ID)
 		switch {
 		case errors.Is(err, account.ErrNoSigningKey):
-			d.say(Warn, about{check: "signing keys", subject: c.ID, fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
+			d.say(Warn, about{check: "signing keys", subject: c.ID,
+				fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
 		case err != nil:
-			d.say(Fail, about{check: "signing keys", subject: c.ID, fix: "use the --master-key that encrypted it, or revoke the key and create another"}, "%v", err)
+			d.say(Fail, about{check: "signing keys", subject: c.ID,
+				fix: "use the --master-key that encrypted it, or revoke the key and create another"}, "%v", err)
 		default:
 			opened++
 		}
@@ -102,7 +104,8 @@ func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding
 		return 0
 	}
 	if _, err := d.parts.Companies.Credentials(ctx, clientID, c.ID); err != nil {
-		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "use the --master-key that encrypted them, or have the client upload them again"}, "%v", err)
+		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID,
+			fix: "use the --master-key that encrypted them, or have the client upload them again"}, "%v", err)
 	} else {
 		opened = 1
 	}
@@ -131,7 +134,9 @@ func (d *doctor) sayLogin(c onboarding.Company, end time.Time) {
 		}
 	}
 	if !d.sayEnd(check, c.Meta.ExternalID, end, fix) {
-		d.say(Warn, about{check: check, subject: c.Meta.ExternalID, fix: fix}, "the authority of %s accepts user names, passwords and tokens until %s", c.Meta.CountryCode, end.Add(-time.Second).Format(time.DateOnly))
+		d.say(Warn, about{check: check, subject: c.Meta.ExternalID, fix: fix},
+			"the authority of %s accepts user names, passwords and tokens until %s", c.Meta.CountryCode,
+			end.Add(-time.Second).Format(time.DateOnly))
 	}
 }
 
@@ -173,7 +178,9 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
-		d.say(Warn, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed")
+		d.say(Warn, about{check: "authority", subject: key,
+			fix: "--authority " + key + "=https://…, or for test keys --simulators"},
+			"is enabled for a client but has no address: nothing can be filed")
 	}
 }
 
@@ -191,7 +198,9 @@ func (d *doctor) receivers() (list []*receiver) {
 	for _, c := range d.clients {
 		addresses := c.Config.Webhooks.Addresses()
 		if len(addresses) == 0 {
-			d.say(Warn, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook URL: it is not notified of results")
+			d.say(Warn, about{check: "webhooks", subject: c.ID,
+				fix: "tributary client configure " + c.ID + " --webhook-url https://…"},
+				"the client has no webhook URL: it is not notified of results")
 		}
 		for _, address := range addresses {
 			key := fmt.Sprint(address, " ", c.Config.WebhookCIDRs)
@@ -228,7 +237,8 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 	for i, r := range list {
 		subject := strings.Join(r.owners, ", ") + " " + hostOf(r.address)
 		if errs[i] != nil {
-			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the URL or its certificate; allow a private network with --webhook-allow CIDR or, for one client, webhook_cidrs in its configuration; a private CA with --webhook-ca"}, "%v", errs[i])
+			d.say(Fail, about{check: "webhooks", subject: subject,
+				fix: "have the client correct the URL or its certificate; allow a private network with --webhook-allow CIDR or, for one client, webhook_cidrs in its configuration; a private CA with --webhook-ca"}, "%v", errs[i])
 			continue
 		}
 		d.say(OK, about{check: "webhooks", subject: subject}, "reachable")
@@ -263,7 +273,8 @@ func (d *doctor) checkAlerts(ctx context.Context) {
 			d.say(Warn, about{check: "alerts"}, "and %d more", len(open)-listedMax)
 			break
 		}
-		d.say(Warn, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, raised %d×: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
+		d.say(Warn, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]},
+			"open since %s, raised %d×: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
 	}
 	if len(open) == 0 {
 		d.say(OK, about{check: "alerts"}, "none open")
@@ -290,16 +301,21 @@ func (d *doctor) checkBacklog(ctx context.Context) {
 		d.say(Fail, about{check: "operations", fix: "check the database log"}, "%v", err)
 		return
 	case b.Untaken > 0:
-		d.say(Fail, about{check: "operations", fix: "start a node with --role worker, or check why the running one does not work"}, "%d due since %s and not picked up", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
+		d.say(Fail, about{check: "operations",
+			fix: "start a node with --role worker, or check why the running one does not work"},
+			"%d due since %s and not picked up", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
 	}
 	waits := d.sayWaits(ctx)
 	switch {
 	case b.Old == 0 && b.Untaken == 0 && waits == 0:
 		d.say(OK, about{check: "operations"}, "none stuck")
 	case b.Old > 0 && now.Sub(b.OldSince) > tooOldAfter:
-		d.say(Fail, about{check: "operations", fix: "see the alerts: an authority that does not respond, or rejected credentials"}, "%d in progress, the oldest for %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Fail, about{check: "operations",
+			fix: "see the alerts: an authority that does not respond, or rejected credentials"},
+			"%d in progress, the oldest for %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	case b.Old > 0:
-		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d in progress, the oldest for %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d in progress, the oldest for %s", b.Old,
+			now.Sub(b.OldSince).Round(time.Hour))
 	}
 }
 
@@ -317,7 +333,8 @@ func (d *doctor) sayWaits(ctx context.Context) int {
 	}
 	for _, w := range list {
 		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: ledger.Why(w.Code).Advice()},
-			"%s of %s, the oldest for %s", fault.Count(w.Operations, "transaction"), fault.Count(w.Suppliers, "supplier"), now.Sub(w.OldestAt).Round(time.Second))
+			"%s of %s, the oldest for %s", fault.Count(w.Operations, "transaction"), fault.Count(w.Suppliers, "supplier"),
+			now.Sub(w.OldestAt).Round(time.Second))
 	}
 	return len(list)
 }
@@ -326,9 +343,11 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	subject := hostOf(d.cfg.Documents)
 	switch err := files.Probe(ctx, d.cfg.Documents); {
 	case errors.Is(err, fs.ErrNotExist):
-		d.say(Warn, about{check: "documents", subject: subject, fix: "no action if the service has never run here; otherwise restore the folder or correct --documents"}, "%v", err)
+		d.say(Warn, about{check: "documents", subject: subject,
+			fix: "no action if the service has never run here; otherwise restore the folder or correct --documents"}, "%v", err)
 	case err != nil:
-		d.say(Fail, about{check: "documents", subject: subject, fix: "make it writable for the service's user, or correct --documents and its credentials"}, "%v", err)
+		d.say(Fail, about{check: "documents", subject: subject,
+			fix: "make it writable for the service's user, or correct --documents and its credentials"}, "%v", err)
 	default:
 		d.say(OK, about{check: "documents", subject: subject}, "writable, readable, deletable")
 	}
@@ -363,8 +382,10 @@ func (d *doctor) checkFonts() {
 		d.say(OK, about{check: "fonts"}, "fonts for all %d supported scripts", len(scripts))
 		return
 	}
-	fix := "no action if no client sells there; otherwise install a font for each, for example " + wanted[0] + " (Debian: fonts-noto-core, fonts-noto-cjk), or give a folder with --fonts"
-	d.say(Warn, about{check: "fonts", fix: fix}, "no font for %s: documents transliterate such text to Latin", strings.Join(missing, ", "))
+	fix := "no action if no client sells there; otherwise install a font for each, for example " + wanted[0] +
+		" (Debian: fonts-noto-core, fonts-noto-cjk), or give a folder with --fonts"
+	d.say(Warn, about{check: "fonts", fix: fix}, "no font for %s: documents transliterate such text to Latin",
+		strings.Join(missing, ", "))
 }
 
 // Free space: a document takes about 100 KiB, an operation about 10.
@@ -441,7 +462,8 @@ func (d *doctor) checkAuthorities(ctx context.Context) {
 	}
 	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
 	if len(targets) == 0 {
-		d.say(Warn, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be created")
+		d.say(Warn, about{check: "authority", fix: "--authority CC.live=https://…"},
+			"no address is configured: only documents can be created")
 	}
 	var told sync.Once
 	for _, t := range targets {
@@ -462,7 +484,8 @@ func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock
 	}
 	end, err := connect(ctx, u)
 	if err != nil && d.cfg.Demo {
-		d.say(Warn, about{check: "authority", subject: name, fix: "start tributary demo with the same --data"}, "the demo is not running: %v", err)
+		d.say(Warn, about{check: "authority", subject: name, fix: "start tributary demo with the same --data"},
+			"the demo is not running: %v", err)
 		return
 	}
 	if err != nil {
@@ -504,7 +527,8 @@ func connect(ctx context.Context, u *url.URL) (end time.Time, err error) {
 		}
 		return end, conn.Close()
 	}
-	conn, err := (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}}).DialContext(ctx, "tcp", at)
+	conn, err := (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}}).DialContext(
+		ctx, "tcp", at)
 	if err != nil {
 		return end, certificateError(err)
 	}

@@ -119,7 +119,8 @@ func (d *doctor) say(verdict Verdict, a about, format string, args ...any) {
 func (d *doctor) examine(ctx context.Context) (err error) {
 	if dir := d.dataFolder(); dir != "" {
 		if _, err := os.Stat(dir); err != nil {
-			d.say(Fail, about{check: "data", subject: dir, fix: "create the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
+			d.say(Fail, about{check: "data", subject: dir,
+				fix: "create the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
 			return nil
 		}
 	}
@@ -140,7 +141,8 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	}
 	if d.parts != nil {
 		defer func() { err = errors.Join(err, d.parts.Close()) }()
-		for _, check := range []func(context.Context){d.checkSealedKeys, d.checkCompanies, d.checkEnabledCountries, d.checkReceivers} {
+		for _, check := range []func(context.Context){d.checkSealedKeys, d.checkCompanies, d.checkEnabledCountries,
+			d.checkReceivers} {
 			check(ctx)
 		}
 	}
@@ -169,7 +171,8 @@ func (d *doctor) recogniseDemo() {
 		return
 	}
 	d.cfg.Demo, d.cfg.SimulatorsURL = true, note.Simulators
-	d.say(OK, about{check: "data", subject: d.cfg.Data}, "of tributary demo: checked with its simulated authorities at %s and receivers on this machine", note.Simulators)
+	d.say(OK, about{check: "data", subject: d.cfg.Data},
+		"of tributary demo: checked with its simulated authorities at %s and receivers on this machine", note.Simulators)
 }
 
 // within gives a check its time.
@@ -197,7 +200,8 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 	const check = "database"
 	if path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:"); isFile {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // opening would make it
-			d.say(Fail, about{check: check, fix: "run tributary migrate with the same --database, or correct it"}, "%s does not exist", path)
+			d.say(Fail, about{check: check, fix: "run tributary migrate with the same --database, or correct it"},
+				"%s does not exist", path)
 			return false
 		}
 	}
@@ -208,7 +212,8 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 	}
 	switch err := schema.Check(ctx, opened); {
 	case errors.Is(err, schema.ErrOld):
-		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"}, "%v", err)
+		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"},
+			"%v", err)
 	case errors.Is(err, schema.ErrNew):
 		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "install the newer version on this machine"}, "%v", err)
 	case err != nil:
@@ -235,7 +240,8 @@ func (d *doctor) checkWrites(ctx context.Context) {
 	for range commitProbes {
 		began := time.Now()
 		if err := server.ProbeWrite(ctx, d.db); err != nil {
-			d.say(Fail, about{check: "writes", subject: d.db.Engine(), fix: "free disk space, make the file writable for the service's user, or end the database's read-only mode"}, "%v", err)
+			d.say(Fail, about{check: "writes", subject: d.db.Engine(),
+				fix: "free disk space, make the file writable for the service's user, or end the database's read-only mode"}, "%v", err)
 			return
 		}
 		took = append(took, time.Since(began))
@@ -254,7 +260,8 @@ func (d *doctor) sayCommits(engine string, took []time.Duration) {
 	if median > commitTooSlow {
 		verdict = Fail
 	}
-	d.say(verdict, about{check: "writes", subject: engine, fix: fix}, "a commit takes %s, up to %s", median.Round(100*time.Microsecond), worst.Round(100*time.Microsecond))
+	d.say(verdict, about{check: "writes", subject: engine, fix: fix}, "a commit takes %s, up to %s",
+		median.Round(100*time.Microsecond), worst.Round(100*time.Microsecond))
 }
 
 // checkDurability looks for settings of the server under which what was
@@ -271,7 +278,8 @@ func (d *doctor) checkDurability(ctx context.Context) {
 		if danger.Ours {
 			verdict = Warn
 		}
-		d.say(verdict, about{check: check, subject: danger.Setting, fix: danger.Fix}, "%s = %s: %s", danger.Setting, danger.Value, danger.Harm)
+		d.say(verdict, about{check: check, subject: danger.Setting, fix: danger.Fix}, "%s = %s: %s", danger.Setting,
+			danger.Value, danger.Harm)
 	}
 	if len(dangers) == 0 {
 		d.say(OK, about{check: check, subject: d.db.Engine()}, "acknowledged writes are on disk")
@@ -287,7 +295,8 @@ const (
 // checkDatabaseName says when the server of the database need not prove who it is.
 func (d *doctor) checkDatabaseName() {
 	if db.UnprovenServer(d.cfg.Database) {
-		d.say(Warn, about{check: "database", subject: "TLS", fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for a private CA)"},
+		d.say(Warn, about{check: "database", subject: "TLS",
+			fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for a private CA)"},
 			"the server's name is not verified: an impostor could read and write everything")
 	}
 }
@@ -297,14 +306,18 @@ func (d *doctor) checkDatabaseRole(ctx context.Context) {
 	if d.db.Engine() != "postgres" {
 		return // a file has one user
 	}
-	const check, fix = "database role", "tributary migrate --serve-role NAME with this address, then serve as that role (docs/operations.md, PostgreSQL)"
+	const check, fix = "database role",
+		"tributary migrate --serve-role NAME with this address, then serve as that role (docs/operations.md, PostgreSQL)"
 	switch is, err := schema.RightsOf(ctx, d.db); {
 	case err != nil:
 		d.say(Fail, about{check: check, fix: "check the database log"}, "%v", err)
 	case is.Owner:
-		d.say(Warn, about{check: check, subject: is.Role, fix: fix}, "owns the tables: whoever takes over this node can change the schema and rewrite the audit logs")
+		d.say(Warn, about{check: check, subject: is.Role, fix: fix},
+			"owns the tables: whoever takes over this node can change the schema and rewrite the audit logs")
 	case is.Read == "":
-		d.say(Warn, about{check: check, subject: is.Role, fix: "repeat tributary migrate --serve-role " + is.Role + " as the owner"}, "cannot use the read role of clients: only statements, not row-level security, separate clients")
+		d.say(Warn, about{check: check, subject: is.Role,
+			fix: "repeat tributary migrate --serve-role " + is.Role + " as the owner"},
+			"cannot use the read role of clients: only statements, not row-level security, separate clients")
 	default:
 		d.say(OK, about{check: check, subject: is.Role}, "cannot change the schema or the audit logs; clients read as %s", is.Read)
 	}
@@ -331,7 +344,8 @@ func (d *doctor) sayClock(whose string, ahead time.Duration) {
 	off := ahead.Abs()
 	switch found := fmt.Sprintf("differs from ours by %s", off.Round(time.Millisecond)); {
 	case off > skewBroken:
-		d.say(Fail, about{check: "clock", subject: whose, fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are rejected"}, "%s", found)
+		d.say(Fail, about{check: "clock", subject: whose,
+			fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are rejected"}, "%s", found)
 	case off > skewDoubtful:
 		d.say(Warn, about{check: "clock", subject: whose, fix: "check time synchronisation on both machines"}, "%s", found)
 	default:
@@ -342,7 +356,8 @@ func (d *doctor) sayClock(whose string, ahead time.Duration) {
 func (d *doctor) checkMasterKey() bool {
 	key, err := secret.OpenMaster(d.cfg.MasterKey)
 	if err != nil {
-		d.say(Fail, about{check: "master key", fix: "restore the key from its own backup, readable by the service's user only (chmod 0400); without it nothing can be signed"}, "%v", err)
+		d.say(Fail, about{check: "master key",
+			fix: "restore the key from its own backup, readable by the service's user only (chmod 0400); without it nothing can be signed"}, "%v", err)
 		return false
 	}
 	id, err := key.KeyID()

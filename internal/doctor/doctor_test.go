@@ -29,7 +29,8 @@ func configured(t *testing.T, url string) server.Config {
 	if err := secret.CreateMasterFile(key); err != nil {
 		t.Fatal(err)
 	}
-	return server.Config{API: true, Worker: true, Listen: "127.0.0.1:0", Database: url, MasterKey: "file:" + key, Data: t.TempDir()}
+	return server.Config{API: true, Worker: true, Listen: "127.0.0.1:0", Database: url, MasterKey: "file:" + key,
+		Data: t.TempDir()}
 }
 
 // sqlite is the address of a SQLite file that has its schema.
@@ -72,7 +73,10 @@ func of(t *testing.T, all []doctor.Finding, check, subject string) (found []doct
 
 func TestExaminationChangesNothingAndNamesTheVerdicts(t *testing.T) {
 	t.Parallel()
-	for engine, address := range map[string]func(*testing.T) string{"sqlite": sqlite, "postgres": func(t *testing.T) string { return dbtest.MigratedURL(t) }} {
+	for engine, address := range map[string]func(*testing.T) string{"sqlite": sqlite,
+		"postgres": func(t *testing.T) string {
+			return dbtest.MigratedURL(t)
+		}} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			url := address(t)
@@ -202,7 +206,8 @@ func TestFailedCountsWhatIsBrokenOnly(t *testing.T) {
 		t.Errorf("%d", n)
 	}
 	var text strings.Builder
-	if err := doctor.Print(&text, []doctor.Finding{{"c", "s\x1b[2J", doctor.Warn, "found\nmore", "fix"}}); err != nil || strings.Contains(text.String(), "\x1b") || !strings.Contains(text.String(), "→ fix") {
+	if err := doctor.Print(&text, []doctor.Finding{{"c", "s\x1b[2J", doctor.Warn, "found\nmore", "fix"}}); err != nil ||
+		strings.Contains(text.String(), "\x1b") || !strings.Contains(text.String(), "→ fix") {
 		t.Errorf("%q %v", text.String(), err)
 	}
 }
@@ -244,18 +249,23 @@ func TestSecretsAmongTheArgumentsAreNamedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	const hidden = "hunter2-canary"
 	for _, arguments := range [][]string{
-		{"doctor", "--admin-token", hidden}, {"doctor", "--admin-token=" + hidden}, {"doctor", "--oidc-client-secret", hidden}, {"doctor", "--api-key=" + hidden},
-		{"doctor", "--database", "postgres://tributary:" + hidden + "@db/tributary"}, {"doctor", "--database=postgres://tributary@a,b/tributary?password=" + hidden},
-		{"doctor", "--database", "postgres://tributary:" + hidden + "@a:5432,b:5432/tributary"}, {"doctor", "--webhook-proxy", "http://u:" + hidden + "@proxy:3128"},
+		{"doctor", "--admin-token", hidden}, {"doctor", "--admin-token=" + hidden},
+		{"doctor", "--oidc-client-secret", hidden}, {"doctor", "--api-key=" + hidden},
+		{"doctor", "--database", "postgres://tributary:" + hidden + "@db/tributary"},
+		{"doctor", "--database=postgres://tributary@a,b/tributary?password=" + hidden},
+		{"doctor", "--database", "postgres://tributary:" + hidden + "@a:5432,b:5432/tributary"},
+		{"doctor", "--webhook-proxy", "http://u:" + hidden + "@proxy:3128"},
 	} {
 		flag, _, _ := strings.Cut(arguments[1], "=")
 		for _, f := range of(t, doctor.Secrets(arguments, nil), "secrets", flag) {
-			if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "file") || strings.Contains(f.Found+f.Fix+f.Subject, hidden) {
+			if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "file") || strings.Contains(f.Found+f.Fix+f.Subject,
+				hidden) {
 				t.Errorf("%v: %+v", arguments, f)
 			}
 		}
 	}
-	for _, arguments := range [][]string{nil, {"doctor", "--admin-token-file", "x"}, {"doctor", "--database", "postgres://tributary@db/tributary"}, {"doctor", "--database", "sqlite:/x@y.db"}} {
+	for _, arguments := range [][]string{nil, {"doctor", "--admin-token-file", "x"},
+		{"doctor", "--database", "postgres://tributary@db/tributary"}, {"doctor", "--database", "sqlite:/x@y.db"}} {
 		for _, f := range of(t, doctor.Secrets(arguments, nil), "secrets", "") {
 			if f.Verdict != doctor.OK {
 				t.Errorf("%v: %+v", arguments, f)
@@ -278,7 +288,8 @@ func TestSecretsAmongTheArgumentsAreNamedAndNotRepeated(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	all := examineAll(t, doctor.Options{Config: configured(t, sqlite(t)), Arguments: []string{"doctor", "--admin-token", hidden}, Files: files})
+	all := examineAll(t, doctor.Options{Config: configured(t, sqlite(t)),
+		Arguments: []string{"doctor", "--admin-token", hidden}, Files: files})
 	for _, subject := range []string{"--admin-token", "--admin-token-file"} {
 		for _, f := range of(t, all, "secrets", subject) {
 			if f.Verdict != doctor.Warn || strings.Contains(f.Found+f.Fix, hidden) {

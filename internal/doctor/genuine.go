@@ -40,7 +40,8 @@ func (g Genuine) Verify() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signature, err := released(at+".minisig", "the signature of the checksums", "it is part of the release and belongs next to them")
+	signature, err := released(at+".minisig", "the signature of the checksums",
+		"it is part of the release and belongs next to them")
 	if err != nil {
 		return "", err
 	}

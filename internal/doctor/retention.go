@@ -61,7 +61,8 @@ func (d *doctor) checkPartitions(ctx context.Context) {
 		switch what := (about{check: "partitions", subject: r.Table}); {
 		case r.Rest > schema.PartitionRestMax:
 			what.fix = "docs/operations.md, Partitions"
-			d.say(Warn, what, "%d MiB of rows have no partition for their day: none can be created while the service writes", r.Rest>>20)
+			d.say(Warn, what, "%d MiB of rows have no partition for their day: none can be created while the service writes",
+				r.Rest>>20)
 		case r.Until.Sub(d.now()) < roomDoubtful:
 			what.fix = "start a node with --role worker: its runs create them; see the alert retention_failed of partitions"
 			d.say(Warn, what, "created until %s", r.Until.Format(time.DateOnly))

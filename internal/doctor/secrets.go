@@ -24,7 +24,8 @@ func (d *doctor) checkArguments() {
 	seen := false
 	warn := func(flag, fix string) {
 		seen = true
-		d.say(Warn, about{check: "secrets", subject: flag, fix: "give " + fix + ", or the variable of the same name"}, "a secret is among the command-line arguments, readable by every user of this machine")
+		d.say(Warn, about{check: "secrets", subject: flag, fix: "give " + fix + ", or the variable of the same name"},
+			"a secret is among the command-line arguments, readable by every user of this machine")
 	}
 	for i, arg := range d.arguments {
 		flag, value, joined := strings.Cut(arg, "=")
@@ -34,7 +35,8 @@ func (d *doctor) checkArguments() {
 		if fix, secret := secretFlags[flag]; secret && value != "" {
 			warn(flag, fix)
 		}
-		if u, err := url.Parse(value); flag == "--database" && (err != nil && strings.Contains(value, "@") || err == nil && hasPassword(u)) {
+		if u, err := url.Parse(value); flag == "--database" &&
+			(err != nil && strings.Contains(value, "@") || err == nil && hasPassword(u)) {
 			warn(flag, "--database-password-file")
 		}
 		if u, err := url.Parse(value); flag == "--webhook-proxy" && err == nil && hasPassword(u) {
@@ -71,9 +73,11 @@ func (d *doctor) checkProvider(ctx context.Context) {
 	if d.cfg.OIDC.Issuer == "" || d.db == nil {
 		return
 	}
-	x := operator.NewOIDC(operator.New(operator.Config{DB: d.db}), operator.OIDCConfig{Issuer: d.cfg.OIDC.Issuer, ClientID: d.cfg.OIDC.ClientID})
+	x := operator.NewOIDC(operator.New(operator.Config{DB: d.db}),
+		operator.OIDCConfig{Issuer: d.cfg.OIDC.Issuer, ClientID: d.cfg.OIDC.ClientID})
 	defer x.Close()
-	at := about{check: "identity provider", subject: d.cfg.OIDC.Issuer, fix: "correct --oidc-issuer, or check the provider; meanwhile operators with a password can sign in"}
+	at := about{check: "identity provider", subject: d.cfg.OIDC.Issuer,
+		fix: "correct --oidc-issuer, or check the provider; meanwhile operators with a password can sign in"}
 	if err := x.Reach(ctx); err != nil {
 		d.say(Warn, at, "%v", errors.Unwrap(err))
 		return

@@ -16,7 +16,8 @@ import (
 // it than was given, and nothing of what stood in a script.
 func FuzzNoteText(f *testing.F) {
 	for _, note := range []string{
-		"plain\nlines", "<ul><li>a<ol><li>b</ol></ul>", "<script>alert(1)</script>x", "<b onclick=x>y</b>", "&#x202E;&#0;&lt;b&gt;", "<style>@import 'x'</style>", "<p>" + strings.Repeat("<ul>", 40) + "deep",
+		"plain\nlines", "<ul><li>a<ol><li>b</ol></ul>", "<script>alert(1)</script>x", "<b onclick=x>y</b>",
+		"&#x202E;&#0;&lt;b&gt;", "<style>@import 'x'</style>", "<p>" + strings.Repeat("<ul>", 40) + "deep",
 		"\xff\xfe\u202egpj.exe", "<!--<b>-->z", "a<br/>b</p></ul>",
 	} {
 		f.Add(note)

@@ -19,7 +19,9 @@ func TestLeadingCodeStandsAtTheUpperLeft(t *testing.T) {
 	type box struct{ left, top, right, bottom float64 }
 	words := map[string]box{}
 	page := output(t, pdftotext, "-bbox", "-l", "1", written(t, v), "-")
-	for _, m := range regexp.MustCompile(`<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]+)</word>`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(
+		`<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]+)</word>`).FindAllStringSubmatch(page,
+		-1) {
 		if _, known := words[m[5]]; known {
 			continue
 		}
@@ -34,11 +36,13 @@ func TestLeadingCodeStandsAtTheUpperLeft(t *testing.T) {
 		t.Fatalf("missing in %s", page)
 	}
 	const wide, high = 595, 842 // A4 in points
-	if title.right > wide/2 || title.top > high/2 || phrase.bottom > high/2 || title.right > street.left || title.right > buyer.left {
+	if title.right > wide/2 || title.top > high/2 || phrase.bottom > high/2 || title.right > street.left ||
+		title.right > buyer.left {
 		t.Errorf("title %v, phrase %v, street %v, buyer %v", title, phrase, street, buyer)
 	}
 	if tall := phrase.bottom - phrase.top; tall < street.bottom-street.top || tall < buyer.bottom-buyer.top-0.01 {
-		t.Errorf("the phrase is %.2f high, the buyer's name %.2f, the street %.2f", tall, buyer.bottom-buyer.top, street.bottom-street.top)
+		t.Errorf("the phrase is %.2f high, the buyer's name %.2f, the street %.2f", tall, buyer.bottom-buyer.top,
+			street.bottom-street.top)
 	}
 }
 

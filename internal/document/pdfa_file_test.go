@@ -31,7 +31,8 @@ func TestFileIDTellsDocumentsApart(t *testing.T) {
 		{"another number", func(v *document.Visual) { v.Transaction.Number += "1" }},
 		{"another letter of the note", func(v *document.Visual) { v.Transaction.Note += "." }},
 		{"another code", func(v *document.Visual) {
-			v.Imprint.Codes = []country.Code{{Text: v.Imprint.Codes[0].Text + "1", Title: v.Imprint.Codes[0].Title, Caption: v.Imprint.Codes[0].Caption}}
+			v.Imprint.Codes = []country.Code{{Text: v.Imprint.Codes[0].Text + "1", Title: v.Imprint.Codes[0].Title,
+				Caption: v.Imprint.Codes[0].Caption}}
 		}},
 		{"another colour of the logo", func(v *document.Visual) {
 			v.Branding.Logo = painted(color.RGBA{0x33, 0x3D, 0x4B, 0xFF})

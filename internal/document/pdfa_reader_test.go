@@ -220,7 +220,8 @@ func (l *lexer) literal() string {
 // parsePDF reads a file by its cross-reference stream.
 func parsePDF(t testing.TB, raw []byte) *file {
 	t.Helper()
-	f := &file{t: t, raw: raw, objects: map[ref]any{}, offsets: map[ref]int{}, ops: map[any][]op{}, cmaps: map[any]map[uint16]string{}}
+	f := &file{t: t, raw: raw, objects: map[ref]any{}, offsets: map[ref]int{}, ops: map[any][]op{},
+		cmaps: map[any]map[uint16]string{}}
 	tail := regexp.MustCompile(`startxref\n(\d+)\n%%EOF\n$`).FindSubmatch(raw)
 	if tail == nil {
 		t.Fatal("the file does not end in startxref and the end mark")
@@ -232,7 +233,8 @@ func parsePDF(t testing.TB, raw []byte) *file {
 	}
 	own, _ := strconv.Atoi(string(head[1]))
 	s, ok := f.object(own, at).(stream)
-	if !ok || s.dict["Type"] != name("XRef") || fmt.Sprint(s.dict["W"]) != "[1 4 2]" || s.dict["Index"] != nil || s.dict["Prev"] != nil {
+	if !ok || s.dict["Type"] != name("XRef") || fmt.Sprint(s.dict["W"]) != "[1 4 2]" || s.dict["Index"] != nil ||
+		s.dict["Prev"] != nil {
 		t.Fatalf("the cross-reference stream is %v", s.dict)
 	}
 	f.trailer = s.dict

@@ -146,7 +146,8 @@ func spoken(t testing.TB, f *file) string {
 func checkStructure(t *testing.T, f *file) {
 	t.Helper()
 	catalog := f.catalog()
-	if f.dict(catalog["MarkInfo"])["Marked"] != keyword("true") || catalog["Lang"] == nil || f.dict(catalog["ViewerPreferences"])["DisplayDocTitle"] != keyword("true") {
+	if f.dict(catalog["MarkInfo"])["Marked"] != keyword("true") || catalog["Lang"] == nil ||
+		f.dict(catalog["ViewerPreferences"])["DisplayDocTitle"] != keyword("true") {
 		t.Error("6.2, 7.1, 7.2: the file is not marked, or has no language or title")
 	}
 	if !strings.Contains(string(f.data(catalog["Metadata"])), "<pdfuaid:part>1</pdfuaid:part>") {
@@ -256,7 +257,9 @@ func TestADocumentIsReadInOrder(t *testing.T) {
 		t.Fatal("the sample has one page")
 	}
 	last := -1
-	for _, want := range []string{"Invoice INV-10077", "14 Nov 2025", "Amount due", "Supplier", "Northwind Supplies plc", "Customer", "No.\nDescription\nQuantity\nUnit price incl. tax\n", "1\nWaxed canvas apron\n1 pcs\n1.99\n20%\n1.66\n1.99\n2\n", "60\n", "Net total", "Tax summary"} {
+	for _, want := range []string{"Invoice INV-10077", "14 Nov 2025", "Amount due", "Supplier", "Northwind Supplies plc",
+		"Customer", "No.\nDescription\nQuantity\nUnit price incl. tax\n",
+		"1\nWaxed canvas apron\n1 pcs\n1.99\n20%\n1.66\n1.99\n2\n", "60\n", "Net total", "Tax summary"} {
 		at := strings.Index(text[last+1:], want)
 		if at < 0 {
 			t.Fatalf("%q is not said after what comes before it:\n%s", want, text)
@@ -286,7 +289,8 @@ func TestPDFInfoReadsTheStructure(t *testing.T) {
 			t.Errorf("%s is not tagged:\n%s", s.name, out)
 		}
 		out := output(t, pdfinfo, "-struct-text", path)
-		if !strings.HasPrefix(out, "Document") || !strings.Contains(out, "H1 (block)") || !strings.Contains(out, "Table (block)") || !strings.Contains(out, s.visual.Transaction.Number) {
+		if !strings.HasPrefix(out, "Document") || !strings.Contains(out, "H1 (block)") ||
+			!strings.Contains(out, "Table (block)") || !strings.Contains(out, s.visual.Transaction.Number) {
 			t.Errorf("%s: the structure is\n%.2000s", s.name, out)
 		}
 	}

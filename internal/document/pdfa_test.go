@@ -92,8 +92,10 @@ func binaryHead(raw []byte) bool {
 // 6.2.8 to 6.2.10, 6.3 to 6.5, 6.9 to 6.11: what no document has.
 func checkForbiddenKeys(t *testing.T, f *file, attached bool) {
 	t.Helper()
-	forbidden := []string{"JS", "JavaScript", "OpenAction", "AA", "A", "URI", "Launch", "Annots", "AcroForm", "XFA", "NeedsRendering", "OCProperties",
-		"AlternatePresentations", "PresSteps", "Requirements", "Perms", "SMask", "ExtGState", "BM", "CA", "ca", "OPI", "Alternates", "Ref", "PS",
+	forbidden := []string{"JS", "JavaScript", "OpenAction", "AA", "A", "URI", "Launch", "Annots", "AcroForm", "XFA",
+		"NeedsRendering", "OCProperties",
+		"AlternatePresentations", "PresSteps", "Requirements", "Perms", "SMask", "ExtGState", "BM", "CA", "ca", "OPI",
+		"Alternates", "Ref", "PS",
 		"Group", "Encrypt", "Collection", "RichMedia", "GoToE", "TR", "HTP", "Halftone"}
 	if !attached {
 		forbidden = append(forbidden, "EmbeddedFiles", "EF", "AF")
@@ -171,7 +173,8 @@ func checkContent(t *testing.T, f *file, page dict) {
 	}
 	depth, resources := 0, f.dict(page["Resources"])
 	for _, o := range f.operators(page) {
-		want, ok := map[string]int{"BT": 0, "ET": 0, "Tf": 2, "Td": 2, "Tj": 1, "TJ": 1, "Ts": 1, "BMC": 1, "BDC": 2, "EMC": 0, "rg": 3, "re": 4, "f": 0, "q": 0, "Q": 0, "cm": 6, "Do": 1}[o.name]
+		want, ok := map[string]int{"BT": 0, "ET": 0, "Tf": 2, "Td": 2, "Tj": 1, "TJ": 1, "Ts": 1, "BMC": 1, "BDC": 2,
+			"EMC": 0, "rg": 3, "re": 4, "f": 0, "q": 0, "Q": 0, "cm": 6, "Do": 1}[o.name]
 		if !ok || len(o.args) != want {
 			t.Fatalf("6.2.2: operator %s with %d operands", o.name, len(o.args))
 		}
@@ -230,10 +233,12 @@ func checkFont(t *testing.T, f *file, font dict, used map[uint16]bool) {
 	descendant := f.dict(font["DescendantFonts"].(array)[0])
 	descriptor := f.dict(descendant["FontDescriptor"])
 	base := string(font["BaseFont"].(name))
-	if font["Subtype"] != name("Type0") || font["Encoding"] != name("Identity-H") || descendant["Subtype"] != name("CIDFontType2") {
+	if font["Subtype"] != name("Type0") || font["Encoding"] != name("Identity-H") ||
+		descendant["Subtype"] != name("CIDFontType2") {
 		t.Fatalf("6.2.11.3: font %s is of another kind", base)
 	}
-	if !regexp.MustCompile(`^[A-Z]{6}\+`).MatchString(base) || string(descendant["BaseFont"].(name)) != base || string(descriptor["FontName"].(name)) != base {
+	if !regexp.MustCompile(`^[A-Z]{6}\+`).MatchString(base) || string(descendant["BaseFont"].(name)) != base ||
+		string(descriptor["FontName"].(name)) != base {
 		t.Errorf("ISO 32000-1, 9.6.4: subset %s is not named alike everywhere", base)
 	}
 	info := f.dict(descendant["CIDSystemInfo"])
@@ -345,7 +350,9 @@ func checkMetadata(t *testing.T, f *file, v document.Visual) {
 			path = path[:len(path)-1]
 		case xml.CharData:
 			if text := strings.TrimSpace(string(e)); text != "" {
-				key := slices.DeleteFunc(slices.Clone(path), func(s string) bool { return s == "li" || s == "Alt" || s == "Seq" || s == "Bag" })
+				key := slices.DeleteFunc(slices.Clone(path), func(s string) bool {
+					return s == "li" || s == "Alt" || s == "Seq" || s == "Bag"
+				})
 				values[key[len(key)-1]] = append(values[key[len(key)-1]], text)
 			}
 		}
@@ -354,7 +361,8 @@ func checkMetadata(t *testing.T, f *file, v document.Visual) {
 	stamp := v.IssuedAt.UTC().Format(time.RFC3339)
 	for key, want := range map[string]string{
 		"conformance": "U", "title": decodeText(info["Title"]), "creator": decodeText(info["Author"]),
-		"Producer": decodeText(info["Producer"]), "CreatorTool": decodeText(info["Creator"]), "CreateDate": stamp, "ModifyDate": stamp,
+		"Producer": decodeText(info["Producer"]), "CreatorTool": decodeText(info["Creator"]), "CreateDate": stamp,
+		"ModifyDate": stamp,
 	} {
 		if len(values[key]) != 1 || values[key][0] != want {
 			t.Errorf("6.6: %s is %q, want %q", key, values[key], want)
@@ -369,10 +377,12 @@ func checkMetadata(t *testing.T, f *file, v document.Visual) {
 	if v.FacturX == nil {
 		return
 	}
-	if values["DocumentFileName"][0] != v.FacturX.FileName || values["ConformanceLevel"][0] != v.FacturX.Level || values["Version"][0] != "1.0" || values["DocumentType"][0] != "INVOICE" {
+	if values["DocumentFileName"][0] != v.FacturX.FileName || values["ConformanceLevel"][0] != v.FacturX.Level ||
+		values["Version"][0] != "1.0" || values["DocumentType"][0] != "INVOICE" {
 		t.Errorf("Factur-X 1.0: the identification is %v", values)
 	}
-	if got := values["name"]; !slices.Equal(got, []string{"part", "DocumentFileName", "DocumentType", "Version", "ConformanceLevel"}) {
+	if got := values["name"]; !slices.Equal(got,
+		[]string{"part", "DocumentFileName", "DocumentType", "Version", "ConformanceLevel"}) {
 		t.Errorf("6.6.2.3: the extension schema describes %v", got)
 	}
 }
@@ -447,7 +457,8 @@ func TestVeraPDFAgrees(t *testing.T) {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, flavour := range []string{"3u", "ua1"} {
-		out, err := exec.CommandContext(t.Context(), "verapdf", append([]string{"--flavour", flavour, "--format", "text"}, files...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "verapdf",
+			append([]string{"--flavour", flavour, "--format", "text"}, files...)...).CombinedOutput()
 		if err != nil || strings.Contains(string(out), "FAIL") {
 			t.Errorf("%s: %v\n%s", flavour, err, out)
 		}
@@ -459,7 +470,8 @@ func TestAttachmentLimits(t *testing.T) {
 	attach := func(n, size int, change func(*document.EmbeddedFile)) document.Visual {
 		v := longInvoice(t, 1)
 		for i := range n {
-			v.Files = append(v.Files, document.EmbeddedFile{Name: fmt.Sprintf("file-%02d.xml", i), MIME: "text/xml", Relationship: document.Data, Content: make([]byte, size)})
+			v.Files = append(v.Files, document.EmbeddedFile{Name: fmt.Sprintf("file-%02d.xml", i), MIME: "text/xml",
+				Relationship: document.Data, Content: make([]byte, size)})
 		}
 		if change != nil {
 			change(&v.Files[0])

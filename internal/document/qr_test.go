@@ -89,7 +89,8 @@ func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
 	chosen := map[coding.Mask]bool{}
 	for _, text := range []string{
 		"https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50",
-		"short", "0000000000000000000000000000", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("x", 40), strings.Repeat("long and longer ", 70), "another one, to vary",
+		"short", "0000000000000000000000000000", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("x", 40),
+		strings.Repeat("long and longer ", 70), "another one, to vary",
 	} {
 		v := spanishReceipt(t)
 		v.Imprint.Codes[0].Text = text
@@ -142,7 +143,8 @@ func TestTwoCodesAreDrawnAndNoMore(t *testing.T) {
 		v := spanishInvoice(t)
 		v.Imprint.Codes = nil
 		for i := range codes {
-			v.Imprint.Codes = append(v.Imprint.Codes, country.Code{Text: "https://example.test/" + strings.Repeat("x", i), Caption: "code"})
+			v.Imprint.Codes = append(v.Imprint.Codes,
+				country.Code{Text: "https://example.test/" + strings.Repeat("x", i), Caption: "code"})
 		}
 		return len(render(t, v))
 	}

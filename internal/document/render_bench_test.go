@@ -65,7 +65,8 @@ func BenchmarkOnePage(b *testing.B) {
 		{"without-logo", func(v *document.Visual) { v.Branding.Logo = nil }},
 		{"without-note", func(v *document.Visual) { v.Transaction.Note = "" }},
 		{"hybrid", func(v *document.Visual) { // what the data inside costs: at most 1 ms more than full
-			v.Files = []document.EmbeddedFile{{Name: "factur-x.xml", MIME: "text/xml", Relationship: document.Alternative, Content: bytes.Repeat([]byte("<ram:ID>4711</ram:ID>\n"), 500)}}
+			v.Files = []document.EmbeddedFile{{Name: "factur-x.xml", MIME: "text/xml", Relationship: document.Alternative,
+				Content: bytes.Repeat([]byte("<ram:ID>4711</ram:ID>\n"), 500)}}
 			v.FacturX = &document.FacturX{FileName: "factur-x.xml", Level: "EN 16931"}
 		}},
 	} {
@@ -177,7 +178,8 @@ func BenchmarkYardsticks(b *testing.B) {
 		n := 0
 		begin := time.Now()
 		for b.Loop() {
-			cmd := exec.CommandContext(b.Context(), path, "-q", "--enable-local-file-access", page, filepath.Join(b.TempDir(), "out.pdf"))
+			cmd := exec.CommandContext(b.Context(), path, "-q", "--enable-local-file-access", page,
+				filepath.Join(b.TempDir(), "out.pdf"))
 			cmd.Env = append(os.Environ(), "QT_QPA_PLATFORM=offscreen", "XDG_RUNTIME_DIR="+b.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
@@ -196,12 +198,15 @@ func asHTML(v document.Visual) string {
 	e := html.EscapeString
 	fmt.Fprintf(&out, "<!doctype html><meta charset=utf-8><style>body{font:9pt sans-serif}td{border-bottom:1px solid #ccc;text-align:right}</style>"+
 		"<img width=200 src='data:image/png;base64,%s'><h1>Factura</h1><p>%s</p><p>%s<br>%s</p><p>%s<br>%s</p><table>",
-		base64.StdEncoding.EncodeToString(v.Branding.Logo), e(v.Transaction.Number), e(v.Supplier.LegalName), e(v.Supplier.TaxNumber),
+		base64.StdEncoding.EncodeToString(v.Branding.Logo), e(v.Transaction.Number), e(v.Supplier.LegalName),
+		e(v.Supplier.TaxNumber),
 		e(v.Transaction.Customer.LegalName), e(v.Transaction.Customer.TaxNumber))
 	for i, item := range v.Transaction.Items {
 		line := v.Totals.Lines[i]
-		fmt.Fprintf(&out, "<tr><td>%d<td>%s<td>%s<td>%s<td>%d<td>%d<td>%d", item.Number, e(item.Name), item.Quantity.String(), e(item.Unit), item.UnitPrice, line.Net, line.Gross)
+		fmt.Fprintf(&out, "<tr><td>%d<td>%s<td>%s<td>%s<td>%d<td>%d<td>%d", item.Number, e(item.Name),
+			item.Quantity.String(), e(item.Unit), item.UnitPrice, line.Net, line.Gross)
 	}
-	fmt.Fprintf(&out, "</table><p>%d %d %d</p>%s<p>%s</p>", v.Totals.Net, v.Totals.Tax, v.Totals.Gross, v.Transaction.Note, e(v.Imprint.Texts[0]))
+	fmt.Fprintf(&out, "</table><p>%d %d %d</p>%s<p>%s</p>", v.Totals.Net, v.Totals.Tax, v.Totals.Gross,
+		v.Transaction.Note, e(v.Imprint.Texts[0]))
 	return out.String()
 }

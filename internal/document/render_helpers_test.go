@@ -43,7 +43,8 @@ func runsWithWidth(f *file, page dict, widths map[string]map[uint16]float64) []w
 				out[len(out)-1].width += widths[font][code] * size / 1000
 			}
 			out[len(out)-1].width += o.moved() * size / 1000
-			if last := &out[len(out)-1]; strings.HasSuffix(last.text, " ") && last.text != " " { // a blank at the end is not seen
+			// a blank at the end is not seen
+			if last := &out[len(out)-1]; strings.HasSuffix(last.text, " ") && last.text != " " {
 				codes := o.codes()
 				last.width -= widths[font][codes[len(codes)-1]] * size / 1000
 			}

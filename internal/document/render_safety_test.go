@@ -75,8 +75,10 @@ func TestAnyTextMakesAWholeDocument(t *testing.T) {
 	r := sharedRenderer(t)
 	base := spanishInvoice(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom(nil, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Han), 0, 60, -1),
-			rapid.SampledFrom([]string{"", "\xff\xfe", strings.Repeat("a", 500), strings.Repeat("a ", 250), "<b><i><u><ul><li>", strings.Repeat("<ul><li>x", 30)}))
+		text := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom(nil, unicode.Latin, unicode.Greek,
+			unicode.Cyrillic, unicode.Arabic, unicode.Han), 0, 60, -1),
+			rapid.SampledFrom([]string{"", "\xff\xfe", strings.Repeat("a", 500), strings.Repeat("a ", 250), "<b><i><u><ul><li>",
+				strings.Repeat("<ul><li>x", 30)}))
 		v := base
 		v.Transaction.Note = text.Draw(rt, "note")
 		v.Transaction.Number = text.Draw(rt, "number")
@@ -143,7 +145,8 @@ func TestEveryLatinGreekAndCyrillicLetterIsDrawn(t *testing.T) {
 // obsolete letters of Komi, Abkhaz and Chuvash spellings and medievalist marks
 // that the fallback face lacks too. Roboto has them all; Liberation Serif does not.
 func obsolete(c rune) bool {
-	return c >= 0x526 && c <= 0x52F || c >= 0x1E9C && c <= 0x1E9D || c >= 0x1EFA && c <= 0x1EFF || c == 0x1E9F || c >= 0x510 && c <= 0x525
+	return c >= 0x526 && c <= 0x52F || c >= 0x1E9C && c <= 0x1E9D || c >= 0x1EFA && c <= 0x1EFF || c == 0x1E9F ||
+		c >= 0x510 && c <= 0x525
 }
 
 func TestFiveThousandItemsStayWithinMemory(t *testing.T) {
@@ -304,7 +307,8 @@ func TestManyTaxRatesFlowOverPages(t *testing.T) {
 	t.Parallel()
 	v := longInvoice(t, 300)
 	for i := range v.Transaction.Items {
-		v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, fmt.Sprintf("%d.%02d", i/100, i%100), transaction.Included, "")}
+		v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, fmt.Sprintf("%d.%02d", i/100, i%100), transaction.Included,
+			"")}
 	}
 	v = totalled(t, v)
 	text := parsePDF(t, render(t, v)).allText()
@@ -314,14 +318,16 @@ func TestManyTaxRatesFlowOverPages(t *testing.T) {
 }
 
 func FuzzNote(f *testing.F) {
-	for _, s := range []string{"plain", "<b>x</b>", "<ul><li>a<li>b</ul>", "a<br>b", "&#0;&#x202E;", "<p><i><b>x", "</ul></li></p>", "\xff<"} {
+	for _, s := range []string{"plain", "<b>x</b>", "<ul><li>a<li>b</ul>", "a<br>b", "&#0;&#x202E;", "<p><i><b>x",
+		"</ul></li></p>", "\xff<"} {
 		f.Add(s)
 	}
 	r, err := document.NewRenderer(typeset.WithSystem())
 	if err != nil {
 		f.Fatal(err)
 	}
-	v := document.Visual{Transaction: transaction.Transaction{Kind: transaction.Invoice, CurrencyCode: "EUR", Date: time.Unix(0, 0)}}
+	v := document.Visual{Transaction: transaction.Transaction{Kind: transaction.Invoice, CurrencyCode: "EUR",
+		Date: time.Unix(0, 0)}}
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, note string) {
 		v := v

@@ -176,7 +176,8 @@ func TestDiscountsOfLinesArePrinted(t *testing.T) {
 func TestTitleTellsTheKind(t *testing.T) {
 	t.Parallel()
 	titles := map[string]bool{}
-	for _, kind := range []transaction.Kind{transaction.Invoice, transaction.Credit, transaction.Adjustment, transaction.Cancellation} {
+	for _, kind := range []transaction.Kind{transaction.Invoice, transaction.Credit, transaction.Adjustment,
+		transaction.Cancellation} {
 		for _, simplified := range []bool{false, true} {
 			v := longInvoice(t, 1)
 			v.Transaction.Kind, v.Simplified = kind, simplified

@@ -97,7 +97,8 @@ func onlyDigits(s string) string {
 	var out strings.Builder
 	runes := []rune(s)
 	for i, r := range runes {
-		separator := strings.ContainsRune(".,’ \u00A0\u202F", r) && i > 0 && i+1 < len(runes) && isDigit(runes[i-1]) && isDigit(runes[i+1])
+		separator := strings.ContainsRune(".,’ \u00A0\u202F", r) && i > 0 && i+1 < len(runes) && isDigit(runes[i-1]) &&
+			isDigit(runes[i+1])
 		switch {
 		case isDigit(r):
 			out.WriteRune(r)
@@ -129,13 +130,16 @@ func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
 func TestZBarReadsTheCodeBack(t *testing.T) {
 	t.Parallel()
 	zbarimg, pdftoppm := needs.Tool(t, "zbarimg", "zbar-tools"), needs.Tool(t, "pdftoppm", "poppler-utils")
-	texts := []string{spanishInvoice(t).Imprint.Codes[0].Text, polishCreditNote(t).Imprint.Codes[0].Text, greekInvoice(t).Imprint.Codes[0].Text,
-		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro", strings.Repeat("long text ", 60)}
+	texts := []string{spanishInvoice(t).Imprint.Codes[0].Text, polishCreditNote(t).Imprint.Codes[0].Text,
+		greekInvoice(t).Imprint.Codes[0].Text,
+		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro",
+		strings.Repeat("long text ", 60)}
 	for _, text := range texts {
 		v := spanishReceipt(t)
 		v.Imprint.Codes[0].Text = text
 		page := filepath.Join(t.TempDir(), "page")
-		output(t, pdftoppm, "-r", "200", "-x", "1150", "-W", "504", "-y", "350", "-H", "500", "-gray", "-png", "-singlefile", written(t, v), page)
+		output(t, pdftoppm, "-r", "200", "-x", "1150", "-W", "504", "-y", "350", "-H", "500", "-gray", "-png", "-singlefile",
+			written(t, v), page)
 		if got := strings.TrimSuffix(output(t, zbarimg, "-q", "--raw", page+".png"), "\n"); got != text {
 			t.Errorf("the code says %q, not %q", got, text)
 		}

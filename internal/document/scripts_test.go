@@ -19,11 +19,16 @@ import (
 // variation selectors, planes beyond the first, and both directions.
 func names() map[string]string {
 	return map[string]string{
-		"Arab": "شركة الخليج العربي للمقاولات والأعمال الإنشائية", "Arab/marks": "مُحَمَّد وَأَوْلَاد", "Arab/fa": "شرکت می\u200cخواهم پارسیان", "Armn": "Հայկական ընկերություն", "Beng": "বাংলাদেশ কোম্পানি লিমিটেড",
-		"Deva": "क्षत्रिय उद्योग प्राइवेट लिमिटेड", "Ethi": "ኢትዮጵያ ኩባንያ", "Geor": "ქართული კომპანია", "Gujr": "ગુજરાત ઉદ્યોગ", "Guru": "ਪੰਜਾਬ ਕੰਪਨੀ",
-		"Hang": "한국전자 주식회사", "Hani/ja": "株式会社東京製作所 𠮷野家", "Hani/ja-ivs": "葛󠄀城市役所", "Hani/zh-Hans": "中国贸易有限公司", "Hani/zh-Hant": "臺灣貿易股份有限公司",
-		"Hebr/marks": "שָׁלוֹם", "Hebr": "חברת ישראל בע״מ", "Khmr": "ក្រុមហ៊ុន កម្ពុជា", "Knda": "ಕರ್ನಾಟಕ ಕಂಪನಿ", "Laoo": "ບໍລິສັດ ລາວ", "Mlym": "കേരള കമ്പനി", "Mymr": "ကုမ္ပဏီ မြန်မာ",
-		"Orya": "ଓଡ଼ିଶା କମ୍ପାନୀ", "Sinh": "ශ්\u200dරී ලංකා සමාගම", "Taml": "தமிழ் நிறுவனம்", "Telu": "తెలుగు సంస్థ", "Thai": "บริษัท น้ำตาลไทย จำกัด", "Vietnamese": "Công ty Cổ phần Ạ́ Việt",
+		"Arab": "شركة الخليج العربي للمقاولات والأعمال الإنشائية", "Arab/marks": "مُحَمَّد وَأَوْلَاد",
+		"Arab/fa": "شرکت می\u200cخواهم پارسیان", "Armn": "Հայկական ընկերություն", "Beng": "বাংলাদেশ কোম্পানি লিমিটেড",
+		"Deva": "क्षत्रिय उद्योग प्राइवेट लिमिटेड", "Ethi": "ኢትዮጵያ ኩባንያ", "Geor": "ქართული კომპანია",
+		"Gujr": "ગુજરાત ઉદ્યોગ", "Guru": "ਪੰਜਾਬ ਕੰਪਨੀ",
+		"Hang": "한국전자 주식회사", "Hani/ja": "株式会社東京製作所 𠮷野家", "Hani/ja-ivs": "葛󠄀城市役所", "Hani/zh-Hans": "中国贸易有限公司",
+		"Hani/zh-Hant": "臺灣貿易股份有限公司",
+		"Hebr/marks":   "שָׁלוֹם", "Hebr": "חברת ישראל בע״מ", "Khmr": "ក្រុមហ៊ុន កម្ពុជា", "Knda": "ಕರ್ನಾಟಕ ಕಂಪನಿ",
+		"Laoo": "ບໍລິສັດ ລາວ", "Mlym": "കേരള കമ്പനി", "Mymr": "ကုမ္ပဏီ မြန်မာ",
+		"Orya": "ଓଡ଼ିଶା କମ୍ପାନୀ", "Sinh": "ශ්\u200dරී ලංකා සමාගම", "Taml": "தமிழ் நிறுவனம்", "Telu": "తెలుగు సంస్థ",
+		"Thai": "บริษัท น้ำตาลไทย จำกัด", "Vietnamese": "Công ty Cổ phần Ạ́ Việt",
 		"marks": "a̱ḇc̱ Ǩ q̃", "symbols": "Tea ✓ → ☎", "Greek": "Ανώνυμη Εταιρεία", "Cyrillic": "ТОВ «Київська майстерня»",
 	}
 }
@@ -82,7 +87,8 @@ func TestNamesOfEveryScriptComeBackFromTheFile(t *testing.T) {
 		if !strings.Contains(text, name) {
 			t.Errorf("%s: pdftotext does not find %q", script, name)
 		}
-		if rtl := strings.HasPrefix(script, "Arab") || strings.HasPrefix(script, "Hebr"); !rtl && !strings.Contains(own, squeeze(name)) {
+		if rtl := strings.HasPrefix(script, "Arab") || strings.HasPrefix(script, "Hebr"); !rtl &&
+			!strings.Contains(own, squeeze(name)) {
 			t.Errorf("%s: the file does not say %q", script, name)
 		}
 	}
@@ -114,7 +120,8 @@ func TestTextWithoutAFontStandsInLatinLetters(t *testing.T) {
 		t.Errorf("missing %v, want %v; English %v", made.Missing, want, made.English)
 	}
 	text := parsePDF(t, made.PDF).allText()
-	for _, want := range []string{"brisath aithy", "Dong Jing Tokyo", "Tea [U+1F9FE]", "Text in Thai, Han, Common script is given in Latin letters"} {
+	for _, want := range []string{"brisath aithy", "Dong Jing Tokyo", "Tea [U+1F9FE]",
+		"Text in Thai, Han, Common script is given in Latin letters"} {
 		if !strings.Contains(strings.ReplaceAll(text, "\n", " "), want) {
 			t.Errorf("the document does not say %q:\n%s", want, text)
 		}
@@ -143,7 +150,8 @@ func TestTheOperatorsFontsComeFirst(t *testing.T) {
 		needs.Missing(t, "fonts-noto-core is not installed: this check did not run")
 	}
 	folder := t.TempDir()
-	for name, content := range map[string][]byte{"a.ttf": raw, "broken.ttf": raw[:len(raw)/2], "empty.otf": nil, "not.ttc": []byte("ttcf\x00\x01\x00\x00\xFF\xFF\xFF\xFF")} {
+	for name, content := range map[string][]byte{"a.ttf": raw, "broken.ttf": raw[:len(raw)/2], "empty.otf": nil,
+		"not.ttc": []byte("ttcf\x00\x01\x00\x00\xFF\xFF\xFF\xFF")} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

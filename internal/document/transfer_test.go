@@ -21,7 +21,8 @@ func owed(t *testing.T) document.Visual {
 	v.Transaction.LanguageCode, v.Transaction.CurrencyCode, v.Transaction.Number = "DE", "EUR", "R-2026-17"
 	v.Transaction.Payments, v.Imprint.Codes = nil, nil
 	v.Supplier.LegalName = "Müller & Söhne GmbH"
-	v.Imprint.Advice = country.Advice{Account: "DE89 3704 0044 0532 0130 00", BIC: "COBADEFFXXX", Reference: "R-2026-17", DueDate: "2026-12-15", Terms: "30 Tage netto"}
+	v.Imprint.Advice = country.Advice{Account: "DE89 3704 0044 0532 0130 00", BIC: "COBADEFFXXX", Reference: "R-2026-17",
+		DueDate: "2026-12-15", Terms: "30 Tage netto"}
 	return totalled(t, v)
 }
 
@@ -46,7 +47,8 @@ func TestHowToPayIsOnThePage(t *testing.T) {
 	t.Parallel()
 	v := owed(t)
 	text := parsePDF(t, render(t, v)).allText()
-	for _, want := range []string{"DE89 3704 0044 0532 0130 00", "COBADEFFXXX", "R-2026-17", "15.12.2026", "30 Tage netto", "Zum Bezahlen scannen"} {
+	for _, want := range []string{"DE89 3704 0044 0532 0130 00", "COBADEFFXXX", "R-2026-17", "15.12.2026",
+		"30 Tage netto", "Zum Bezahlen scannen"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -58,7 +60,8 @@ func TestHowToPayIsOnThePage(t *testing.T) {
 	}
 	fiscal := v
 	fiscal.Imprint.Codes = []country.Code{{Text: "https://authority.example/1", Title: "QR"}}
-	if got := scanned(t, fiscal); len(got) != 2 || !slices.Contains(got, want) || !slices.Contains(got, "https://authority.example/1") {
+	if got := scanned(t, fiscal); len(got) != 2 || !slices.Contains(got, want) ||
+		!slices.Contains(got, "https://authority.example/1") {
 		t.Errorf("beside a fiscal code: %q", got)
 	}
 	reference := v
@@ -68,7 +71,8 @@ func TestHowToPayIsOnThePage(t *testing.T) {
 	}
 	long := v
 	long.Supplier.LegalName, long.Imprint.Advice.Reference = strings.Repeat("Ü", 100), strings.Repeat("ß", 200)
-	if got := scanned(t, long); len(got) != 1 || len(got[0]) > 331 || !strings.Contains(got[0], "\n"+strings.Repeat("Ü", 70)+"\n") {
+	if got := scanned(t, long); len(got) != 1 || len(got[0]) > 331 ||
+		!strings.Contains(got[0], "\n"+strings.Repeat("Ü", 70)+"\n") {
 		t.Errorf("long words: %d bytes %q", len(got[0]), got)
 	}
 }
@@ -90,7 +94,8 @@ func TestNoCodeWhereNothingIsToBePaid(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 		text := parsePDF(t, render(t, v)).allText()
-		if name == "credit" && (!strings.Contains(text, "\nZu Ihren Gunsten\n") || strings.Contains(text, "Zahlbetrag") || strings.Contains(text, "DE89")) {
+		if name == "credit" && (!strings.Contains(text, "\nZu Ihren Gunsten\n") || strings.Contains(text, "Zahlbetrag") ||
+			strings.Contains(text, "DE89")) {
 			t.Errorf("a credit asks for money:\n%s", text)
 		}
 	}
@@ -103,10 +108,13 @@ func TestHowItIsSuppliedAndPaidIsPrinted(t *testing.T) {
 	v := owed(t)
 	v.Transaction.Period = &transaction.Span{From: "2026-11-01", To: "2026-11-30"}
 	v.Transaction.Items[0].Period = &transaction.Span{From: "2026-11-03", To: "2026-11-05"}
-	v.Transaction.Delivery = &transaction.Delivery{Name: "Lager 2", Address: &transaction.Address{CountryCode: "DE", City: "Hamm", AddressLine1: "Am Tor 4"}}
+	v.Transaction.Delivery = &transaction.Delivery{Name: "Lager 2",
+		Address: &transaction.Address{CountryCode: "DE", City: "Hamm", AddressLine1: "Am Tor 4"}}
 	v.Transaction.Payee = &transaction.Payee{Name: "Faktor AG", IBAN: "DE02120300000000202051"}
 	text := strings.ReplaceAll(parsePDF(t, render(t, v)).allText(), "\u00A0", " ")
-	for _, want := range []string{"Leistungszeitraum", "01.11.2026 – 30.11.2026", "Leistungszeitraum 03.11.2026 – 05.11.2026", "Lieferanschrift", "Lager 2", "Am Tor 4", "Zahlungsempfänger", "Faktor AG", "DE02 1203 0000 0000 2020 51"} {
+	for _, want := range []string{"Leistungszeitraum", "01.11.2026 – 30.11.2026",
+		"Leistungszeitraum 03.11.2026 – 05.11.2026", "Lieferanschrift", "Lager 2", "Am Tor 4", "Zahlungsempfänger",
+		"Faktor AG", "DE02 1203 0000 0000 2020 51"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -114,8 +122,10 @@ func TestHowItIsSuppliedAndPaidIsPrinted(t *testing.T) {
 	if got := scanned(t, v); len(got) != 1 || !strings.Contains(got[0], "\nFaktor AG\nDE02120300000000202051\n") {
 		t.Errorf("%q", got)
 	}
-	v.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: v.Totals.Payable(), Mandate: &transaction.Mandate{Reference: "M-1", CreditorID: "DE98ZZZ09999999999"}}}
-	if text := parsePDF(t, render(t, v)).allText(); !strings.Contains(text, "Lastschriftmandat") || !strings.Contains(text, "M-1 · DE98ZZZ09999999999") || len(scanned(t, v)) > 0 {
+	v.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: v.Totals.Payable(),
+		Mandate: &transaction.Mandate{Reference: "M-1", CreditorID: "DE98ZZZ09999999999"}}}
+	if text := parsePDF(t, render(t, v)).allText(); !strings.Contains(text, "Lastschriftmandat") ||
+		!strings.Contains(text, "M-1 · DE98ZZZ09999999999") || len(scanned(t, v)) > 0 {
 		t.Errorf("direct debit:\n%s", text)
 	}
 }
@@ -125,7 +135,8 @@ func TestWordsOnPaperAreTrue(t *testing.T) {
 	t.Parallel()
 	v := owed(t)
 	v.Transaction.LanguageCode = "EN"
-	v.Transaction.Customer = &transaction.Party{LegalName: "Jo Doe", Type: transaction.Individual, TaxNumber: "C01X00T47", Address: &transaction.Address{CountryCode: "US", City: "Boston"}}
+	v.Transaction.Customer = &transaction.Party{LegalName: "Jo Doe", Type: transaction.Individual, TaxNumber: "C01X00T47",
+		Address: &transaction.Address{CountryCode: "US", City: "Boston"}}
 	rate, filed := amount(t, "395.12"), int64(66412)
 	v.Transaction.ExchangeRate, v.LocalCurrency, v.Imprint.LocalTax = &rate, "HUF", &filed
 	text := strings.ReplaceAll(parsePDF(t, render(t, v)).allText(), "\u00A0", " ")

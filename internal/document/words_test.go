@@ -64,7 +64,8 @@ func TestLanguagesWriteDatesNumbersAndMoneyTheirWay(t *testing.T) {
 				t.Errorf("%s: no line %q in\n%s", language, line, text)
 			}
 		}
-		if !words.Speaks(language) || !words.Speaks(strings.ToLower(language)) || !slices.Contains(words.Languages(), language) {
+		if !words.Speaks(language) || !words.Speaks(strings.ToLower(language)) ||
+			!slices.Contains(words.Languages(), language) {
 			t.Errorf("%s is not said to be spoken", language)
 		}
 	}
@@ -97,7 +98,8 @@ func TestCountriesOfOneLanguageKeepTheirNumbers(t *testing.T) {
 // Norwegian has two written forms; who says neither gets the common one.
 func TestNorwegianIsBokmålUnlessSaid(t *testing.T) {
 	t.Parallel()
-	if !words.Speaks("NO") || in(t, "NO", "NO", "NOK") != in(t, "NB", "NO", "NOK") || in(t, "NN", "NO", "NOK") == in(t, "NB", "NO", "NOK") {
+	if !words.Speaks("NO") || in(t, "NO", "NO", "NOK") != in(t, "NB", "NO", "NOK") ||
+		in(t, "NN", "NO", "NOK") == in(t, "NB", "NO", "NOK") {
 		t.Error("NO, NB and NN")
 	}
 }
@@ -135,10 +137,12 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 			item.Number = int64(i + 1)
 			v.Transaction.Items = append(v.Transaction.Items, item)
 		}
-		for i, kind := range []string{transaction.TaxZero, transaction.TaxExempt, transaction.TaxReverse, transaction.TaxExport, transaction.TaxIntraEU, transaction.TaxOutside} {
+		for i, kind := range []string{transaction.TaxZero, transaction.TaxExempt, transaction.TaxReverse,
+			transaction.TaxExport, transaction.TaxIntraEU, transaction.TaxOutside} {
 			v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, "0", transaction.Included, kind)}
 		}
-		v.Transaction.Items[7].Taxes = []transaction.Tax{vat(t, "7", transaction.Included, ""), {Rate: amount(t, "3"), Regime: transaction.Withholding}}
+		v.Transaction.Items[7].Taxes = []transaction.Tax{vat(t, "7", transaction.Included, ""),
+			{Rate: amount(t, "3"), Regime: transaction.Withholding}}
 		return totalled(t, v)
 	}
 	count := func(language string) (lines int, text string) {
@@ -164,7 +168,8 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 			continue
 		}
 		// Of the English words none may remain but those that languages share.
-		for _, word := range []string{"Description", "Unit price", "Carried forward", "Tax summary", "Amount due", "Bank transfer", "Tax authority", "Reverse charge", "Exchange rate", "Test document", "Page 1"} {
+		for _, word := range []string{"Description", "Unit price", "Carried forward", "Tax summary", "Amount due",
+			"Bank transfer", "Tax authority", "Reverse charge", "Exchange rate", "Test document", "Page 1"} {
 			if strings.Contains(text, word) && strings.Contains(english, word) && !(word == "Page 1" && language == "FR") {
 				t.Errorf("%s still says %q", language, word)
 			}
@@ -177,7 +182,8 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 
 func TestCountriesAreNamedInTheLanguage(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string]string{"DE": "Vereinigtes Königreich", "FR": "Royaume-Uni", "PL": "Wielka Brytania", "EL": "Ηνωμένο Βασίλειο"} {
+	for language, want := range map[string]string{"DE": "Vereinigtes Königreich", "FR": "Royaume-Uni",
+		"PL": "Wielka Brytania", "EL": "Ηνωμένο Βασίλειο"} {
 		if text := in(t, language, "GB", "GBP"); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %s", language, want)
 		}
@@ -193,7 +199,8 @@ func TestPartiesShowTheirNumbersOnce(t *testing.T) {
 	t.Parallel()
 	v := marketplaceInvoice(t)
 	text := parsePDF(t, render(t, v)).allText()
-	for _, want := range []string{"Northwind Supplies plc", "VAT no. GB123456782", "Company no. 01234567", "Issued by", "Agora Marketplace Ireland DAC", "VAT no. IE6388047V", "Harbour & Vale Outfitters Ltd", "VAT no. GB980780684"} {
+	for _, want := range []string{"Northwind Supplies plc", "VAT no. GB123456782", "Company no. 01234567", "Issued by",
+		"Agora Marketplace Ireland DAC", "VAT no. IE6388047V", "Harbour & Vale Outfitters Ltd", "VAT no. GB980780684"} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("no line %q", want)
 		}

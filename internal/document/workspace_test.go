@@ -19,7 +19,8 @@ func TestDocumentsMadeAtOnceAreThoseMadeAlone(t *testing.T) {
 	t.Parallel()
 	var visuals []document.Visual
 	for i, s := range samples(t)[:3] {
-		for _, note := range []string{"<p>Thank you.</p>", fmt.Sprintf("<p>Thank you <b>very much</b>.</p><ul><li>%d</li></ul>", i)} {
+		for _, note := range []string{"<p>Thank you.</p>",
+			fmt.Sprintf("<p>Thank you <b>very much</b>.</p><ul><li>%d</li></ul>", i)} {
 			v := s.visual
 			v.Transaction.Note, v.Branding.Footer = note, fmt.Sprintf("footer of client %d", i)
 			visuals = append(visuals, v)

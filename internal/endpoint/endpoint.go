@@ -164,7 +164,8 @@ func (e *Endpoints) open(one row, old *snapshot) *opened {
 	}
 	var err error
 	if o.identity, err = e.unseal(one); err != nil {
-		e.log.Error("the operator's identity at an authority is not readable: filings that need it wait", "authority", one.at.String(), "error", err)
+		e.log.Error("the operator's identity at an authority is not readable: filings that need it wait", "authority",
+			one.at.String(), "error", err)
 	}
 	return o
 }

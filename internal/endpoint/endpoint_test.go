@@ -66,14 +66,16 @@ func newNode(t *testing.T, d *db.DB, masterPath string) *node {
 	}
 	packs, err := world.Packs(world.Platform("XP"))
 	must(t, err)
-	n.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Simulators: "http://127.0.0.1:1", Addresses: map[string]country.Addresses{"PL": {Live: "https://flag.example"}}})
+	n.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Simulators: "http://127.0.0.1:1",
+		Addresses: map[string]country.Addresses{"PL": {Live: "https://flag.example"}}})
 	must(t, err)
 	n.master, err = secret.OpenMaster("file:" + n.path)
 	must(t, err)
 	log := slog.New(slog.NewTextHandler(n.log, nil))
 	n.alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	must(t, err)
-	n.Endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: n.atlas, Master: n.master, Operators: operator.New(operator.Config{DB: d}), Alerts: n.alerts, Log: log,
+	n.Endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: n.atlas, Master: n.master,
+		Operators: operator.New(operator.Config{DB: d}), Alerts: n.alerts, Log: log,
 		Changed: func(_ context.Context, all []country.Environment) { n.changed = append(n.changed, all...) }})
 	must(t, n.Refresh(t.Context()))
 	return n
@@ -93,7 +95,8 @@ func made(t *testing.T, host string, ends time.Time) *identity.PKCS12 {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Gateway"}, DNSNames: []string{host}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: ends}
+	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Gateway"},
+		DNSNames: []string{host}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: ends}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	must(t, err)
 	cert, err := x509.ParseCertificate(der)
@@ -109,7 +112,9 @@ func TestWhatIsSetIsSealedAuditedAndSeenByOtherNodes(t *testing.T) {
 		a := newNode(t, d, "")
 		b := newNode(t, d, a.path)
 		cert := made(t, "in.example.com", time.Now().Add(90*24*time.Hour))
-		set, err := a.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:9/"), Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
+		set, err := a.Set(t.Context(), who, xx,
+			endpoint.Change{URL: ptr("http://127.0.0.1:9/"),
+				Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
 		must(t, err)
 		if set.URL != "http://127.0.0.1:9" || len(set.Secrets) != 1 || set.Certificate != nil || len(set.Missing) != 0 {
 			t.Errorf("%+v", set)
@@ -125,7 +130,8 @@ func TestWhatIsSetIsSealedAuditedAndSeenByOtherNodes(t *testing.T) {
 		must(t, b.Refresh(t.Context()))
 		at, err := b.atlas.Endpoint("XX", false)
 		must(t, err)
-		if at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets["platform_key"] != canary || !bytes.Equal(at.Identity.Certificate.File, cert.File) {
+		if at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets["platform_key"] != canary ||
+			!bytes.Equal(at.Identity.Certificate.File, cert.File) {
 			t.Errorf("%+v", at.BaseURL)
 		}
 		if len(b.changed) != 1 || b.changed[0] != xx {
@@ -140,7 +146,8 @@ func TestWhatIsSetIsSealedAuditedAndSeenByOtherNodes(t *testing.T) {
 			}
 			log, _, err := operator.New(operator.Config{DB: d}).Audit(r, operator.AuditFilter{Subject: "XX.test"})
 			must(t, err)
-			if len(log) != 2 || log[0].Action != "authority.set" || log[0].Actor.Name != "ana" || strings.Contains(log[0].After+log[0].Before+log[1].After, canary) || log[1].Before != "" {
+			if len(log) != 2 || log[0].Action != "authority.set" || log[0].Actor.Name != "ana" ||
+				strings.Contains(log[0].After+log[0].Before+log[1].After, canary) || log[1].Before != "" {
 				t.Errorf("the log: %+v", log)
 			}
 			return nil
@@ -165,19 +172,30 @@ func TestWhatCannotBeSetIsSaidAllAtOnce(t *testing.T) {
 		change endpoint.Change
 		want   []string
 	}{
-		"unknown secret":      {xx, endpoint.Change{Secrets: map[string]secret.Secret{"client_id": secret.FromText("x")}}, []string{"client_id is unknown; XX requires platform_key"}},
-		"no secrets at all":   {es, endpoint.Change{Secrets: map[string]secret.Secret{"token": secret.FromText("x")}}, []string{"ES requires no secrets of the operator"}},
-		"too long":            {xx, endpoint.Change{Secrets: map[string]secret.Secret{"platform_key": secret.FromText(strings.Repeat("x", 4097))}}, []string{"1 to 4096 bytes"}},
-		"address":             {es, endpoint.Change{URL: ptr("ftp://x")}, []string{"--url", "https"}},
-		"plain live address":  {es, endpoint.Change{URL: ptr("http://authority.example")}, []string{"--url", "https"}},
-		"host without calls":  {es, endpoint.Change{Host: ptr("in.example.com"), CA: []byte("x")}, []string{"--host the authority of ES makes no callbacks", "--ca the authority of ES makes no callbacks"}},
-		"certificate of none": {es, endpoint.Change{Certificate: soon}, []string{"--certificate ES requires none of the operator"}},
-		"wrong password":      {xx, endpoint.Change{Certificate: &identity.PKCS12{File: soon.File, Password: "x"}}, []string{"--certificate-password-file"}},
-		"no PKCS#12":          {xx, endpoint.Change{Certificate: &identity.PKCS12{File: []byte("x")}}, []string{"--certificate "}},
-		"expired":             {xx, endpoint.Change{Certificate: made(t, "x.example.com", time.Now().Add(-time.Hour))}, []string{"--certificate expired on"}},
-		"live XX":             {country.Environment{Code: "XX", Live: true}, endpoint.Change{URL: ptr("https://x.example")}, []string{"not available with live keys"}},
-		"documents only":      {country.Environment{Code: "GB"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"documents only"}},
-		"no country":          {country.Environment{Code: "QQ"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"unknown country QQ"}},
+		"unknown secret": {xx, endpoint.Change{Secrets: map[string]secret.Secret{"client_id": secret.FromText("x")}},
+			[]string{"client_id is unknown; XX requires platform_key"}},
+		"no secrets at all": {es, endpoint.Change{Secrets: map[string]secret.Secret{"token": secret.FromText("x")}},
+			[]string{"ES requires no secrets of the operator"}},
+		"too long": {xx, endpoint.Change{
+			Secrets: map[string]secret.Secret{"platform_key": secret.FromText(strings.Repeat("x", 4097))}},
+			[]string{"1 to 4096 bytes"}},
+		"address":            {es, endpoint.Change{URL: ptr("ftp://x")}, []string{"--url", "https"}},
+		"plain live address": {es, endpoint.Change{URL: ptr("http://authority.example")}, []string{"--url", "https"}},
+		"host without calls": {es, endpoint.Change{Host: ptr("in.example.com"), CA: []byte("x")},
+			[]string{"--host the authority of ES makes no callbacks", "--ca the authority of ES makes no callbacks"}},
+		"certificate of none": {es, endpoint.Change{Certificate: soon},
+			[]string{"--certificate ES requires none of the operator"}},
+		"wrong password": {xx, endpoint.Change{Certificate: &identity.PKCS12{File: soon.File, Password: "x"}},
+			[]string{"--certificate-password-file"}},
+		"no PKCS#12": {xx, endpoint.Change{Certificate: &identity.PKCS12{File: []byte("x")}}, []string{"--certificate "}},
+		"expired": {xx, endpoint.Change{Certificate: made(t, "x.example.com", time.Now().Add(-time.Hour))},
+			[]string{"--certificate expired on"}},
+		"live XX": {country.Environment{Code: "XX", Live: true}, endpoint.Change{URL: ptr("https://x.example")},
+			[]string{"not available with live keys"}},
+		"documents only": {country.Environment{Code: "GB"}, endpoint.Change{URL: ptr("https://x.example")},
+			[]string{"documents only"}},
+		"no country": {country.Environment{Code: "QQ"}, endpoint.Change{URL: ptr("https://x.example")},
+			[]string{"unknown country QQ"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := n.Set(t.Context(), who, c.at, c.change)
@@ -222,7 +240,8 @@ func TestAnAddressOfTheCommandLineWins(t *testing.T) {
 	_, err = n.Set(t.Context(), who, es, endpoint.Change{URL: ptr("https://stored.example")})
 	must(t, err)
 	must(t, n.Refresh(t.Context()))
-	for at, want := range map[country.Environment]string{pl: "https://flag.example flag", es: "https://stored.example stored", xx: "http://127.0.0.1:1/xx simulators"} {
+	for at, want := range map[country.Environment]string{pl: "https://flag.example flag",
+		es: "https://stored.example stored", xx: "http://127.0.0.1:1/xx simulators"} {
 		if base, from := n.atlas.Address(at); base+" "+from != want {
 			t.Errorf("%s: %s %s, want %s", at, base, from, want)
 		}
@@ -232,7 +251,8 @@ func TestAnAddressOfTheCommandLineWins(t *testing.T) {
 func TestARotatedMasterKeyStillOpensIdentities(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), "")
-	_, err := n.Set(t.Context(), who, xx, endpoint.Change{Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
+	_, err := n.Set(t.Context(), who, xx, endpoint.Change{
+		Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
 	must(t, err)
 	before, err := n.master.KeyID()
 	must(t, err)
@@ -263,11 +283,13 @@ func TestAnIdentityThatDoesNotOpenLeavesTheAddress(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	a := newNode(t, d, "")
-	_, err := a.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:9"), Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
+	_, err := a.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:9"),
+		Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
 	must(t, err)
 	b := newNode(t, d, "")
 	at, err := b.atlas.Endpoint("XX", false)
-	if err != nil || at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets != nil || !strings.Contains(b.log.String(), "not readable") {
+	if err != nil || at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets != nil ||
+		!strings.Contains(b.log.String(), "not readable") {
 		t.Errorf("%v %v %s", at.BaseURL, err, b.log)
 	}
 	if _, err := b.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:8")}); err == nil {
@@ -279,14 +301,16 @@ func TestTheEndOfACertificateRaisesTheAlarmsOfSuppliers(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, "")
-		_, err := n.Set(t.Context(), who, xx, endpoint.Change{Certificate: made(t, "in.example.com", time.Now().Add(20*24*time.Hour))})
+		_, err := n.Set(t.Context(), who, xx,
+			endpoint.Change{Certificate: made(t, "in.example.com", time.Now().Add(20*24*time.Hour))})
 		must(t, err)
 		for _, want := range []int{1, 0} {
 			if raised, err := n.RaiseExpiryAlarms(t.Context()); err != nil || raised != want {
 				t.Fatalf("raised %d %v, want %d", raised, err, want)
 			}
 		}
-		_, err = n.Set(t.Context(), who, xx, endpoint.Change{Certificate: made(t, "in.example.com", time.Now().Add(20*time.Hour))})
+		_, err = n.Set(t.Context(), who, xx, endpoint.Change{Certificate: made(t, "in.example.com",
+			time.Now().Add(20*time.Hour))})
 		must(t, err)
 		if raised, err := n.RaiseExpiryAlarms(t.Context()); err != nil || raised != 1 {
 			t.Fatalf("a new certificate: raised %d %v", raised, err)
@@ -294,7 +318,8 @@ func TestTheEndOfACertificateRaisesTheAlarmsOfSuppliers(t *testing.T) {
 		must(t, d.Read(t.Context(), func(r db.Reader) error {
 			list, err := alert.List(r, alert.Filter{Open: true, Limit: 10})
 			must(t, err)
-			if len(list) != 2 || list[0].Name != alert.CredentialsExpiring1d || list[1].Name != alert.CredentialsExpiring30d || list[0].Subject != "XX.test" {
+			if len(list) != 2 || list[0].Name != alert.CredentialsExpiring1d || list[1].Name != alert.CredentialsExpiring30d ||
+				list[0].Subject != "XX.test" {
 				t.Errorf("%+v", list)
 			}
 			return nil

@@ -65,7 +65,8 @@ func (e *Endpoints) List(r db.Reader) (list []Shown, err error) {
 }
 
 func (e *Endpoints) shown(one row) Shown {
-	s := Shown{Country: one.at.Code, Environment: strings.TrimPrefix(one.at.String(), one.at.Code+"."), URL: one.url, Host: one.host,
+	s := Shown{Country: one.at.Code, Environment: strings.TrimPrefix(one.at.String(), one.at.Code+"."), URL: one.url,
+		Host:    one.host,
 		Secrets: append([]string{}, one.secrets...), CA: append([]string{}, subjectsOf(one.ca)...)}
 	if one.fingerprint != nil {
 		s.Certificate = &Certificate{Subject: *one.subject, Fingerprint: *one.fingerprint, ExpiresAt: one.expiresAt}

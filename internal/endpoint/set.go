@@ -61,7 +61,8 @@ func (e *Endpoints) Set(ctx context.Context, by audit.Actor, at country.Environm
 	if err != nil {
 		return Shown{}, fmt.Errorf("open what is set for %s: %w", at, err)
 	}
-	faults := slices.Concat(e.setPlain(&after, pack, c), setSecrets(&after, pack, &id, c.Secrets), e.setCertificate(&after, pack, &id, c.Certificate))
+	faults := slices.Concat(e.setPlain(&after, pack, c), setSecrets(&after, pack, &id, c.Secrets),
+		e.setCertificate(&after, pack, &id, c.Certificate))
 	if len(faults) == 0 {
 		faults, err = e.checkHost(ctx, &after, id)
 	}
@@ -125,7 +126,8 @@ func (e *Endpoints) setPlain(to *row, pack country.Pack, c Change) (faults []fau
 		case pack.Callbacks == nil && pack.Enrol == nil:
 			faults = append(faults, fault.At("--host", fault.UnsupportedField, "the authority of %s makes no callbacks", pack.Code))
 		case !hostName.MatchString(to.host) || len(to.host) > 253:
-			faults = append(faults, fault.At("--host", fault.FieldNotValid, "%q is not a host name such as callbacks.example.com", clip(*c.Host)))
+			faults = append(faults, fault.At("--host", fault.FieldNotValid,
+				"%q is not a host name such as callbacks.example.com", clip(*c.Host)))
 		}
 	}
 	if c.CA != nil {
@@ -189,9 +191,11 @@ func setSecrets(to *row, pack country.Pack, id *country.Identity, given map[stri
 		value := given[name].RevealText()
 		switch {
 		case len(known) == 0:
-			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is unknown: %s requires no secrets of the operator", pack.Code))
+			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField,
+				"is unknown: %s requires no secrets of the operator", pack.Code))
 		case !slices.Contains(known, name):
-			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is unknown; %s requires %s", pack.Code, strings.Join(known, ", ")))
+			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is unknown; %s requires %s",
+				pack.Code, strings.Join(known, ", ")))
 		case value == "" || len(value) > secretBytesMax:
 			faults = append(faults, fault.At("--secret "+name, fault.FieldNotValid, "must have 1 to %d bytes", secretBytesMax))
 		default:
@@ -283,7 +287,8 @@ func (e *Endpoints) put(ctx context.Context, by audit.Actor, before, after row) 
 		if err := tx.Exec(raiseSQL); err != nil {
 			return err
 		}
-		err := tx.ExecOne(putSQL, after.at.Code, bool(after.at.Live), after.url, after.host, after.ca, string(names), after.subject, after.fingerprint,
+		err := tx.ExecOne(putSQL, after.at.Code, bool(after.at.Live), after.url, after.host, after.ca, string(names),
+			after.subject, after.fingerprint,
 			expires, after.wrapped, after.sealed, db.Micros(tx.Now()), before.version)
 		if err != nil {
 			return err

@@ -60,7 +60,8 @@ func (e *Endpoints) raiseStage(tx *db.Tx, stage alert.Expiry) (int, error) {
 		if err := tx.Exec(alarmedSQL, stage.Days, x.at.Code, bool(x.at.Live)); err != nil {
 			return 0, err
 		}
-		message := fmt.Sprintf("the operator's certificate at the authority of %s expires at %s", x.at, db.FromMicros(x.ends).Format(time.RFC3339))
+		message := fmt.Sprintf("the operator's certificate at the authority of %s expires at %s", x.at,
+			db.FromMicros(x.ends).Format(time.RFC3339))
 		if e.cfg.Alerts == nil {
 			tx.OnCommit(func() { e.log.Error(message, "alert", string(stage.Name), "subject", x.at.String()) })
 			continue

@@ -57,7 +57,8 @@ func (x Call) Record(d *db.DB, lane string) func(tx *db.Tx) error {
 		out, in = x.Traffic.Out(), x.Traffic.In()
 	}
 	id := uuid.Must(uuid.NewV7()).String()
-	row := []any{id, lane, x.Verb, db.Micros(x.At), d.Now().Sub(x.At).Microseconds(), len(x.Operations), result, raw[:min(len(raw), rawMax)], out, in}
+	row := []any{id, lane, x.Verb, db.Micros(x.At), d.Now().Sub(x.At).Microseconds(), len(x.Operations), result,
+		raw[:min(len(raw), rawMax)], out, in}
 	links := make([][]any, len(x.Operations))
 	for i, operationID := range x.Operations {
 		var r country.Receipt
@@ -67,7 +68,8 @@ func (x Call) Record(d *db.DB, lane string) func(tx *db.Tx) error {
 		links[i] = []any{operationID, id, decisionOf(r), saidOf(r)}
 	}
 	return func(tx *db.Tx) error {
-		if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome,reply,bytes_out,bytes_in", row); err != nil {
+		if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome,reply,bytes_out,bytes_in",
+			row); err != nil {
 			return err
 		}
 		return tx.Insert("exchange_operations", "operation_id,exchange_id,decision,said", links...)

@@ -25,7 +25,9 @@ func ForgetCalls(ctx context.Context, d *db.DB, of Held, before time.Time) (forg
 	type lane struct{ name, supplier string }
 	var lanes []lane
 	err = d.Read(ctx, func(r db.Reader) (err error) {
-		lanes, err = db.Collect(r, func(scan func(...any) error) (l lane, err error) { return l, scan(&l.name, &l.supplier) }, oldLanesSQL, of.Scope, at, stored)
+		lanes, err = db.Collect(r, func(scan func(...any) error) (l lane, err error) {
+			return l, scan(&l.name, &l.supplier)
+		}, oldLanesSQL, of.Scope, at, stored)
 		return err
 	})
 	for _, l := range lanes {
@@ -36,7 +38,8 @@ func ForgetCalls(ctx context.Context, d *db.DB, of Held, before time.Time) (forg
 			continue
 		}
 		var n int
-		n, err = d.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at, Of: "lane = $1 AND exchange_id < $2", Args: []any{l.name, stored}})
+		n, err = d.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at,
+			Of: "lane = $1 AND exchange_id < $2", Args: []any{l.name, stored}})
 		forgotten += n
 	}
 	if err != nil {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // callAt stores the record of a call that was made then, of a lane.
 func callAt(tx *db.Tx, lane, operationID string, at time.Time) error {
 	id := operation.IDAt(at) + uuid.Must(uuid.NewV7()).String()[13:]
-	if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome", []any{id, lane, "send", db.Micros(at), 1, 1, "answered"}); err != nil {
+	if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome",
+		[]any{id, lane, "send", db.Micros(at), 1, 1, "answered"}); err != nil {
 		return err
 	}
 	return tx.Insert("exchange_operations", "operation_id,exchange_id", []any{operationID, id})
@@ -54,7 +55,8 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 				}
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error {
 					return errors.Join(callAt(tx, lane, uuid.Must(uuid.NewV7()).String(), first.AddDate(0, 0, day).Add(12*time.Hour)),
-						tx.Exec("INSERT INTO lanes (lane, "+operation.LaneFields+") VALUES ($1, $2, 'XX', 'test', 0, $3) ON CONFLICT DO NOTHING", lane, lane[:1], lane[len(lane)-2:]))
+						tx.Exec("INSERT INTO lanes (lane, "+operation.LaneFields+
+							") VALUES ($1, $2, 'XX', 'test', 0, $3) ON CONFLICT DO NOTHING", lane, lane[:1], lane[len(lane)-2:]))
 				}))
 			}
 		}
@@ -64,7 +66,8 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 			for day := range 4 {
 				from, to := operation.IDAt(first.AddDate(0, 0, day)), operation.IDAt(first.AddDate(0, 0, day+1))
 				for _, table := range []string{"exchanges", "exchange_operations"} {
-					list += fmt.Sprint(one[int64](t, d, "SELECT count(*) FROM "+table+" WHERE exchange_id >= $1 AND exchange_id < $2", from, to))
+					list += fmt.Sprint(one[int64](t, d, "SELECT count(*) FROM "+table+" WHERE exchange_id >= $1 AND exchange_id < $2",
+						from, to))
 				}
 				list += " "
 			}
@@ -84,7 +87,8 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 			t.Errorf("with a held supplier %v are gone, %s are left", gone, left())
 		}
 		for _, scope := range []string{"a", "b"} {
-			second(t)(exchange.ForgetCalls(t.Context(), d, exchange.Held{Scope: scope, Suppliers: map[string]bool{"s2": true}}, before))
+			second(t)(exchange.ForgetCalls(t.Context(), d, exchange.Held{Scope: scope, Suppliers: map[string]bool{"s2": true}},
+				before))
 		}
 		second(t)(exchange.ForgetLinks(t.Context(), d, first.AddDate(1, 0, 0)))
 		if left() != "11 11 00 33" {
@@ -138,8 +142,10 @@ func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
 			}
 			return err
 		}))
-		wants := map[string]int{"last told": 2 * (2 + schema.PartitionsAhead + 1), "old lanes": 4} // days at most that are looked at, the rest among them
-		for name, s := range exchange.Statements(d, filed, lane, [2]time.Time{last.AddDate(0, 0, -1), first.AddDate(0, 0, 1)}) {
+		// days at most that are looked at, the rest among them
+		wants := map[string]int{"last told": 2 * (2 + schema.PartitionsAhead + 1), "old lanes": 4}
+		for name, s := range exchange.Statements(d, filed, lane,
+			[2]time.Time{last.AddDate(0, 0, -1), first.AddDate(0, 0, 1)}) {
 			plan := planOf(t, d, s)
 			whole := "Seq Scan on exchange"
 			if d.Engine() == "sqlite" {

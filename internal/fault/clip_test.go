@@ -34,7 +34,8 @@ func TestATextIsClippedBetweenCharacters(t *testing.T) {
 func TestAClippedTextIsAlwaysFit(t *testing.T) {
 	err := quick.Check(func(text []byte, limit uint8) bool {
 		got := Clip(string(text), int(limit))
-		return len(got) <= int(limit) && utf8.ValidString(got) && !strings.Contains(got, "\x00") && Clip(got, int(limit)) == got
+		return len(got) <= int(limit) && utf8.ValidString(got) && !strings.Contains(got, "\x00") &&
+			Clip(got, int(limit)) == got
 	}, nil)
 	if err != nil {
 		t.Error(err)

@@ -20,7 +20,9 @@ func (l *List) Add(f Fault) {
 
 // AddNew leaves out what is listed with the same code at the same field.
 func (l *List) AddNew(f Fault) {
-	if f.Field == "" || !slices.ContainsFunc(l.listed, func(known Fault) bool { return known.Code == f.Code && known.Field == f.Field }) {
+	if f.Field == "" || !slices.ContainsFunc(l.listed, func(known Fault) bool {
+		return known.Code == f.Code && known.Field == f.Field
+	}) {
 		l.Add(f)
 	}
 }

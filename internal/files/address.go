@@ -58,7 +58,8 @@ func (s *Store) URL(a Attachment) string {
 		seconds++ // at least the whole TTL
 	}
 	format, exp, key := strings.ToLower(a.Type), strconv.FormatInt(seconds, 10), (*s.keys.Load())[0]
-	return s.cfg.BaseURL + addressPath + a.ResourceID + "/" + format + "?exp=" + exp + "&kid=" + key.kid + "&sig=" + key.sign(a, format, exp)
+	return s.cfg.BaseURL + addressPath + a.ResourceID + "/" + format + "?exp=" + exp + "&kid=" + key.kid + "&sig=" +
+		key.sign(a, format, exp)
 }
 
 // signature is what the query of an address says.

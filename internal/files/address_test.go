@@ -20,7 +20,8 @@ import (
 	"tributary/internal/secret"
 )
 
-var addressForm = regexp.MustCompile(`^https://docs\.example/invoicing/v1/invoices/([0-9a-f]{32})/(pdf|xml|json)\?exp=([0-9]+)&kid=([0-9a-f]{8})&sig=([A-Za-z0-9_-]{43})$`)
+var addressForm = regexp.MustCompile(
+	`^https://docs\.example/invoicing/v1/invoices/([0-9a-f]{32})/(pdf|xml|json)\?exp=([0-9]+)&kid=([0-9a-f]{8})&sig=([A-Za-z0-9_-]{43})$`)
 
 // ask takes an address apart as the router does.
 func ask(t testing.TB, address string) files.Request {
@@ -124,7 +125,8 @@ func TestAnAddressOpensNothingButItsOwnDocument(t *testing.T) {
 	mine, other := s.issue("a", "1", []byte("mine")), s.issue("b", "2", []byte("other"))
 	report := files.NewFile([]byte("<r/>"))
 	s.records["1REPORT"] = report.Bytes
-	must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "1", Kind: "REPORT", Type: "XML", Place: files.InRecord, SHA256: report.SHA256, Size: report.Size}))
+	must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "1", Kind: "REPORT", Type: "XML", Place: files.InRecord,
+		SHA256: report.SHA256, Size: report.Size}))
 	own, foreign, xml := ask(t, s.URL(mine)), ask(t, s.URL(other)), ask(t, s.URL(s.of("a", "1")[1]))
 	for name, req := range map[string]files.Request{
 		"another resource":  {ResourceID: foreign.ResourceID, Format: "pdf", Query: own.Query},
@@ -164,7 +166,8 @@ func TestAnotherSpellingOfTheSignatureIsForbidden(t *testing.T) {
 	refused := 0
 	for _, last := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" {
 		spelling := sig[:42] + string(last)
-		if again, err := base64.RawURLEncoding.DecodeString(spelling); err != nil || string(again) != string(raw) || spelling == sig {
+		if again, err := base64.RawURLEncoding.DecodeString(spelling); err != nil || string(again) != string(raw) ||
+			spelling == sig {
 			continue // only those that decode alike
 		}
 		req.Query.Set("sig", spelling)
@@ -251,7 +254,8 @@ func FuzzAddress(f *testing.F) {
 	a := s.issue("client", "op", []byte("x"))
 	genuine := ask(f, s.URL(a))
 	query := genuine.Query.Encode()
-	for _, q := range []string{query, query + "&exp=1", "exp=0&kid=&sig=", "", strings.Replace(query, "exp=", "exp=%2b", 1), "exp=99999999999999999999&kid=x&sig=y", "%zz;&&=", query + "&%zz"} {
+	for _, q := range []string{query, query + "&exp=1", "exp=0&kid=&sig=", "",
+		strings.Replace(query, "exp=", "exp=%2b", 1), "exp=99999999999999999999&kid=x&sig=y", "%zz;&&=", query + "&%zz"} {
 		f.Add(a.ResourceID, "pdf", q)
 	}
 	f.Add("../../etc/passwd", "pdf", query)

@@ -74,7 +74,8 @@ func archived(buf *bytes.Buffer, files []File) (at []int64, err error) {
 	buf.Grow(int(next) + 2*tarBlock)
 	out := tar.NewWriter(buf)
 	put := func(name string, data []byte) error {
-		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600, Format: tar.FormatUSTAR}); err != nil {
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600,
+			Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
 		_, err := out.Write(data)

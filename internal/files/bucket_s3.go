@@ -75,7 +75,8 @@ func openS3(u *url.URL) (*s3, error) {
 	region, address := take("region"), take("endpoint")
 	pathStyle := take("use_path_style", "s3ForcePathStyle") == "true"
 	insecure := take("disable_https", "disableSSL") == "true"
-	take("request_checksum_calculation", "response_checksum_validation", "awssdk") // of the version before: bodies are always signed with their hash
+	// of the version before: bodies are always signed with their hash
+	take("request_checksum_calculation", "response_checksum_validation", "awssdk")
 	if left := slices.Sorted(maps.Keys(q)); len(left) > 0 {
 		return nil, fault.New(fault.Invalid, "document store: an s3 address has no %q: want region, endpoint, use_path_style, disable_https", left[0])
 	}
@@ -95,8 +96,10 @@ func openS3(u *url.URL) (*s3, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = writersRemote
 	s := &s3{name: u.Host, transport: &s3Transport{transport}}
-	options := &minio.Options{Secure: at.Scheme == "https" && !insecure, Region: region, Transport: s.transport, MaxRetries: s3TriesMax,
-		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}})}
+	options := &minio.Options{Secure: at.Scheme == "https" && !insecure, Region: region, Transport: s.transport,
+		MaxRetries: s3TriesMax,
+		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
+			&credentials.FileAWSCredentials{}, &credentials.IAM{}})}
 	if pathStyle {
 		options.BucketLookup = minio.BucketLookupPath
 	}
@@ -116,7 +119,8 @@ func openS3(u *url.URL) (*s3, error) {
 // lock want a checksum besides, and MD5 is the one that every store knows.
 func (s *s3) put(ctx context.Context, key string, f File) error {
 	sum := md5.Sum(f.Bytes)
-	_, err := s.client.PutObject(ctx, s.name, key, bytes.NewReader(f.Bytes), f.Size, base64.StdEncoding.EncodeToString(sum[:]), f.SHA256,
+	_, err := s.client.PutObject(ctx, s.name, key, bytes.NewReader(f.Bytes), f.Size,
+		base64.StdEncoding.EncodeToString(sum[:]), f.SHA256,
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true})
 	return s.say("write", key, err)
 }
@@ -158,7 +162,8 @@ func (s *s3) remove(ctx context.Context, key string) error {
 
 func (s *s3) each(ctx context.Context, prefix string, do func([]string) error) error {
 	var page []string
-	for object := range s.client.ListObjectsIter(ctx, s.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, MaxKeys: listMax}) {
+	for object := range s.client.ListObjectsIter(ctx, s.name,
+		minio.ListObjectsOptions{Prefix: prefix, Recursive: true, MaxKeys: listMax}) {
 		if object.Err != nil {
 			return s.say("list", prefix, object.Err)
 		}
@@ -186,7 +191,8 @@ func (s *s3) say(verb, key string, err error) error {
 		return nil
 	}
 	if refused := minio.ToErrorResponse(err); refused.StatusCode != 0 {
-		err = fmt.Errorf("the store answered %d %s: %s", refused.StatusCode, refused.Code, fault.Clip(refused.Message, s3RefusalMax))
+		err = fmt.Errorf("the store answered %d %s: %s", refused.StatusCode, refused.Code,
+			fault.Clip(refused.Message, s3RefusalMax))
 		if refused.Code == minio.NoSuchKey {
 			err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 		}

@@ -189,7 +189,9 @@ func (s *Store) mark(ctx context.Context, o Ownership) error {
 	if err := s.note(ctx, ownerName, o.next); err != nil {
 		return fmt.Errorf("mark the document store: %w", err)
 	}
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(markedSQL, o.next, marksKnown*(len(o.next)+1)) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *db.Tx) error {
+		return tx.Exec(markedSQL, o.next, marksKnown*(len(o.next)+1))
+	}); err != nil {
 		return fmt.Errorf("mark the document store: %w", err)
 	}
 	return nil
@@ -220,7 +222,8 @@ func (s *Store) contest(ctx context.Context, o Ownership) (contested bool, err e
 	if err != nil || !contested {
 		return false, err
 	}
-	return true, errors.Join(s.note(ctx, contestedName+ids.New(), "by the database that knew "+o.mark[:min(len(o.mark), len(o.next))]+"\n"), s.complain(ctx))
+	return true, errors.Join(s.note(ctx, contestedName+ids.New(),
+		"by the database that knew "+o.mark[:min(len(o.mark), len(o.next))]+"\n"), s.complain(ctx))
 }
 
 func (s *Store) complain(ctx context.Context) error {

@@ -19,7 +19,8 @@ func (s *shop) copyOf() *shop {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), "copy.db")
 	must(s.t, db.Backup(context.Background(), "sqlite:"+s.db.Path(), path))
-	twin := &shop{t: s.t, db: dbtest.Open(s.t, db.Config{URL: "sqlite:" + path}), dir: s.dir, clock: s.clock, records: s.records, change: s.change}
+	twin := &shop{t: s.t, db: dbtest.Open(s.t, db.Config{URL: "sqlite:" + path}), dir: s.dir, clock: s.clock,
+		records: s.records, change: s.change}
 	twin.Store = twin.open(twin.change...)
 	return twin
 }
@@ -99,7 +100,8 @@ func TestARestoredDatabaseDestroysNoDocuments(t *testing.T) {
 	})
 }
 
-// A copy that is used with the store of its original stops, and so does the original, until somebody says which one is real.
+// A copy that is used with the store of its original stops, and so does the original, until somebody says which one is
+// real.
 func TestACopiedDatabaseStopsBothUntilSomebodyDecides(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *shop) {
 		s.issue("a", "before", []byte("before"))

@@ -45,7 +45,8 @@ func signedS3(r *http.Request, secret string) bool {
 		}
 		headers.WriteString(name + ":" + strings.TrimSpace(value) + "\n")
 	}
-	canonical := strings.Join([]string{r.Method, r.URL.EscapedPath(), strings.ReplaceAll(r.URL.Query().Encode(), "+", "%20"),
+	canonical := strings.Join([]string{r.Method, r.URL.EscapedPath(),
+		strings.ReplaceAll(r.URL.Query().Encode(), "+", "%20"),
 		headers.String(), got["SignedHeaders"], r.Header.Get("X-Amz-Content-Sha256")}, "\n")
 	sum := sha256.Sum256([]byte(canonical))
 	key := []byte("AWS4" + secret)
@@ -64,7 +65,8 @@ func hmacOf(key []byte, text string) []byte {
 
 // outsideStore answers an S3 whose every call the test judges; what the judge
 // does not answer is kept.
-func outsideStore(t *testing.T, bucket, region string, judge func(w http.ResponseWriter, r *http.Request, body []byte) bool) *files.Outside {
+func outsideStore(t *testing.T, bucket, region string,
+	judge func(w http.ResponseWriter, r *http.Request, body []byte) bool) *files.Outside {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
@@ -80,7 +82,8 @@ func outsideStore(t *testing.T, bucket, region string, judge func(w http.Respons
 		w.WriteHeader(http.StatusOK)
 	}))
 	t.Cleanup(server.Close)
-	o, err := files.OpenOutside("s3://" + bucket + "?use_path_style=true" + region + "&endpoint=" + url.QueryEscape(server.URL))
+	o, err := files.OpenOutside("s3://" + bucket + "?use_path_style=true" + region + "&endpoint=" +
+		url.QueryEscape(server.URL))
 	must(t, err)
 	t.Cleanup(func() { must(t, o.Close()) })
 	return o
@@ -90,26 +93,29 @@ func TestEveryCallToS3IsSignedAndCarriesItsChecksums(t *testing.T) {
 	t.Setenv("AWS_SESSION_TOKEN", "for an hour")
 	var calls []string
 	text := []byte("bytes that somebody could change on the way")
-	o := outsideStore(t, "docs/2026 – a+b", "&region=eu-south-2", func(w http.ResponseWriter, r *http.Request, body []byte) bool {
-		calls = append(calls, r.Method)
-		if !signedS3(r, "s3cret") || !strings.Contains(r.Header.Get("Authorization"), "/eu-south-2/s3/aws4_request") {
-			t.Errorf("%s %s: the signature does not hold: %v", r.Method, r.URL, r.Header)
-		}
-		if r.Header.Get("X-Amz-Security-Token") != "for an hour" {
-			t.Errorf("%s: the token of the session is missing", r.Method)
-		}
-		sum, old := sha256.Sum256(body), md5.Sum(body)
-		if r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: the hash that is signed is not that of the body", r.Method)
-		}
-		if r.Method == http.MethodPut && (!bytes.Equal(body, text) || r.Header.Get("Content-MD5") != base64.StdEncoding.EncodeToString(old[:])) {
-			t.Errorf("a bucket with object lock refuses a put without its MD5: %v", r.Header)
-		}
-		if r.Method == http.MethodGet && r.URL.Query().Has("list-type") {
-			_, _ = io.WriteString(w, "<ListBucketResult><Contents><Key>"+r.URL.Query().Get("prefix")+"1</Key></Contents></ListBucketResult>")
-		}
-		return true
-	})
+	o := outsideStore(t, "docs/2026 – a+b", "&region=eu-south-2",
+		func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+			calls = append(calls, r.Method)
+			if !signedS3(r, "s3cret") || !strings.Contains(r.Header.Get("Authorization"), "/eu-south-2/s3/aws4_request") {
+				t.Errorf("%s %s: the signature does not hold: %v", r.Method, r.URL, r.Header)
+			}
+			if r.Header.Get("X-Amz-Security-Token") != "for an hour" {
+				t.Errorf("%s: the token of the session is missing", r.Method)
+			}
+			sum, old := sha256.Sum256(body), md5.Sum(body)
+			if r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]) {
+				t.Errorf("%s: the hash that is signed is not that of the body", r.Method)
+			}
+			if r.Method == http.MethodPut && (!bytes.Equal(body, text) ||
+				r.Header.Get("Content-MD5") != base64.StdEncoding.EncodeToString(old[:])) {
+				t.Errorf("a bucket with object lock refuses a put without its MD5: %v", r.Header)
+			}
+			if r.Method == http.MethodGet && r.URL.Query().Has("list-type") {
+				_, _ = io.WriteString(w,
+					"<ListBucketResult><Contents><Key>"+r.URL.Query().Get("prefix")+"1</Key></Contents></ListBucketResult>")
+			}
+			return true
+		})
 	must(t, o.Put(t.Context(), "heads-1", text))
 	if _, err := o.Last(t.Context(), "heads-", 100); err != nil {
 		t.Error(err)
@@ -120,7 +126,8 @@ func TestEveryCallToS3IsSignedAndCarriesItsChecksums(t *testing.T) {
 }
 
 func TestS3IsTriedAgainWhereThatHelps(t *testing.T) {
-	for status, want := range map[int]int{http.StatusServiceUnavailable: 3, http.StatusTooManyRequests: 3, http.StatusForbidden: 1, http.StatusMovedPermanently: 1} {
+	for status, want := range map[int]int{http.StatusServiceUnavailable: 3, http.StatusTooManyRequests: 3,
+		http.StatusForbidden: 1, http.StatusMovedPermanently: 1} {
 		calls := 0
 		o := outsideStore(t, "docs", "&region=eu-west-1", func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
 			calls++

@@ -81,8 +81,9 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 	}
 	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt"}[a.Kind]
 	return &Content{
-		Size: a.Size, Type: mediaType(a.Type), Filename: name + "-" + a.ResourceID + "." + strings.ToLower(a.Type), SHA256: a.SHA256,
-		body: bytes.NewReader(data),
+		Size: a.Size, Type: mediaType(a.Type), Filename: name + "-" + a.ResourceID + "." + strings.ToLower(a.Type),
+		SHA256: a.SHA256,
+		body:   bytes.NewReader(data),
 	}, nil
 }
 
@@ -122,7 +123,8 @@ func refusal(byKey bool) error {
 			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "there is no such document"})
 	}
 	return fault.New(fault.Forbidden, "the address is not valid; use an API key or an address from a transaction's result").
-		With(fault.Fault{Code: fault.CodeForbidden, Type: fault.Authentication, Message: "the signature of the address is missing or not valid"})
+		With(fault.Fault{Code: fault.CodeForbidden, Type: fault.Authentication,
+			Message: "the signature of the address is missing or not valid"})
 }
 
 // read fetches what is in the store.

@@ -59,11 +59,13 @@ func TestRecordsAreServedFromTheirOwner(t *testing.T) {
 		s := openShop(t, d)
 		report := files.NewFile([]byte("<report/>"))
 		s.records["opREPORT"] = report.Bytes
-		must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "op", Kind: "REPORT", Type: "XML", Place: files.InRecord, SHA256: report.SHA256, Size: report.Size}))
+		must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "op", Kind: "REPORT", Type: "XML",
+			Place: files.InRecord, SHA256: report.SHA256, Size: report.Size}))
 		a := s.of("a", "op")[0]
 		c, err := s.Open(context.Background(), ask(t, s.URL(a)))
 		must(t, err)
-		if c.Type != "application/xml" || c.Size != 9 || c.SHA256 != report.SHA256 || c.Filename != "report-"+a.ResourceID+".xml" {
+		if c.Type != "application/xml" || c.Size != 9 || c.SHA256 != report.SHA256 ||
+			c.Filename != "report-"+a.ResourceID+".xml" {
 			t.Errorf("content %+v", c)
 		}
 		if len(s.files()) != 0 {
@@ -137,8 +139,10 @@ func TestHeadersKeepADocumentPrivate(t *testing.T) {
 	must(t, err)
 	got := files.Headers(c)
 	want := map[string]string{
-		"Content-Type": "application/pdf", "Content-Length": "7", "Content-Disposition": `attachment; filename="document-` + a.ResourceID + `.pdf"`,
-		"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "sandbox",
+		"Content-Type": "application/pdf", "Content-Length": "7",
+		"Content-Disposition": `attachment; filename="document-` + a.ResourceID + `.pdf"`,
+		"Cache-Control":       "private, no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": "sandbox",
 	}
 	for name, value := range want {
 		if got.Get(name) != value {

@@ -19,7 +19,9 @@ func TestNodesOfOneDatabaseShareTheirFolder(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Postgres(t)
 	open := func(dir string) error {
-		s, err := files.OpenStore(t.Context(), files.Config{DB: d, URL: "file://" + dir, BaseURL: "https://x.example", SigningKey: secret.New([]byte(strings.Repeat("k", 32)))})
+		s, err := files.OpenStore(t.Context(),
+			files.Config{DB: d, URL: "file://" + dir, BaseURL: "https://x.example",
+				SigningKey: secret.New([]byte(strings.Repeat("k", 32)))})
 		if err == nil {
 			err = s.Close()
 		}

@@ -32,12 +32,14 @@ const (
 const shelfLock = 7420436
 
 func (a *Attachment) row() []any {
-	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size, db.Micros(a.CreatedAt), a.spot.archive, a.spot.at}
+	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size,
+		db.Micros(a.CreatedAt), a.spot.archive, a.spot.at}
 }
 
 func scanAttachment(scan func(...any) error) (a Attachment, err error) {
 	var created int64
-	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size, &created, &a.spot.archive, &a.spot.at)
+	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size,
+		&created, &a.spot.archive, &a.spot.at)
 	a.CreatedAt = db.FromMicros(created)
 	return a, err
 }

@@ -22,7 +22,8 @@ import (
 func TestHardCase14AFullDiskKeepsNoHalfFile(t *testing.T) {
 	t.Parallel()
 	disk := simulation.SmallDisk(t, 2<<20)
-	s := &shop{t: t, db: dbtest.SQLite(t), dir: filepath.Join(disk.Dir, "documents"), clock: newHand(), records: map[string][]byte{}}
+	s := &shop{t: t, db: dbtest.SQLite(t), dir: filepath.Join(disk.Dir, "documents"), clock: newHand(),
+		records: map[string][]byte{}}
 	s.Store = s.open()
 	before := files.NewFile(bytes.Repeat([]byte("before"), 1<<10))
 	must(t, s.Keep(context.Background(), before))

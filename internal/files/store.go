@@ -208,7 +208,8 @@ func (c *Config) check() error {
 		return fault.New(fault.Invalid, "the key of document addresses needs at least %d bytes", signingKeyMin)
 	}
 	base, err := url.Parse(c.BaseURL)
-	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.RawQuery != "" ||
+		base.Fragment != "" {
 		return fault.New(fault.Invalid, "base URL %q of document addresses: want https://HOST", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
@@ -425,7 +426,8 @@ func (s *Store) Close() (err error) {
 func (s *Store) die(err error) {
 	s.ends.Do(func() {
 		s.dead.Store(&err)
-		s.log.Error("documents can no longer be trusted to be on disk, ending the process", "alert", string(alert.StorageFailed), "error", err)
+		s.log.Error("documents can no longer be trusted to be on disk, ending the process", "alert",
+			string(alert.StorageFailed), "error", err)
 		if s.cfg.Fatal != nil {
 			s.cfg.Fatal(err)
 			return
@@ -448,7 +450,8 @@ func shelfEnd(shelf string) time.Time { return shelfStart(shelf).Add(shelfLength
 
 func unavailable(cause error) error {
 	return (&fault.Error{
-		Kind: fault.Unavailable, Message: "the service cannot store documents at the moment, please retry", RetryAfter: 2 * time.Second,
-		Faults: []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "document storage is not available"}},
+		Kind: fault.Unavailable, Message: "the service cannot store documents at the moment, please retry",
+		RetryAfter: 2 * time.Second,
+		Faults:     []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "document storage is not available"}},
 	}).Because(cause)
 }

@@ -16,7 +16,8 @@ func TestAnS3ServerStoresServesAndSweeps(t *testing.T) {
 	address := filestest.S3(t, "docs")
 	s := openShop(t, dbtest.SQLite(t), func(c *files.Config) { c.URL = address })
 	ctx := t.Context()
-	content := []files.File{files.NewFile([]byte("one")), files.NewFile([]byte("")), files.NewFile([]byte(strings.Repeat("long ", 400_000)))}
+	content := []files.File{files.NewFile([]byte("one")), files.NewFile([]byte("")),
+		files.NewFile([]byte(strings.Repeat("long ", 400_000)))}
 	must(t, s.Keep(ctx, content...))
 	must(t, s.Keep(ctx, content...))
 	must(t, s.attach(visual("a", "0", content[0]), visual("a", "2", content[2])))

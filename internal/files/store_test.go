@@ -52,7 +52,8 @@ type shop struct {
 
 func openShop(t testing.TB, d *db.DB, change ...func(*files.Config)) *shop {
 	t.Helper()
-	s := &shop{t: t, db: d, dir: filepath.Join(t.TempDir(), "documents"), clock: newHand(), records: map[string][]byte{}, change: change}
+	s := &shop{t: t, db: d, dir: filepath.Join(t.TempDir(), "documents"), clock: newHand(), records: map[string][]byte{},
+		change: change}
 	s.Store = s.open(change...)
 	return s
 }
@@ -74,7 +75,8 @@ func (s *shop) open(change ...func(*files.Config)) *files.Store {
 
 func (s *shop) config(change ...func(*files.Config)) files.Config {
 	cfg := files.Config{
-		DB: s.db, URL: "file://" + s.dir, BaseURL: "https://docs.example", SigningKey: secret.FromText(strings.Repeat("k", 32)), Now: s.clock.now,
+		DB: s.db, URL: "file://" + s.dir, BaseURL: "https://docs.example",
+		SigningKey: secret.FromText(strings.Repeat("k", 32)), Now: s.clock.now,
 		Record: func(_ db.Reader, a files.Attachment) ([]byte, error) { return s.records[a.OperationID+a.Kind], nil },
 		Fatal:  func(err error) { s.t.Errorf("the store died: %v", err) },
 	}
@@ -91,7 +93,8 @@ func (s *shop) attach(list ...files.Attachment) error {
 
 // visual is the attachment of a file.
 func visual(client, operation string, f files.File) files.Attachment {
-	return files.Attachment{ClientID: client, OperationID: operation, Kind: "VISUAL", Type: "PDF", Place: files.InStore, SHA256: f.SHA256, Size: f.Size}
+	return files.Attachment{ClientID: client, OperationID: operation, Kind: "VISUAL", Type: "PDF", Place: files.InStore,
+		SHA256: f.SHA256, Size: f.Size}
 }
 
 // issue keeps and attaches a file and returns its attachment as stored.
@@ -129,7 +132,8 @@ func (s *shop) files() (list []string) {
 
 // fetch opens with the owner's key and reads everything.
 func (s *shop) fetch(a files.Attachment) ([]byte, error) {
-	c, err := s.Open(context.Background(), files.Request{ResourceID: a.ResourceID, Format: strings.ToLower(a.Type), ClientID: a.ClientID})
+	c, err := s.Open(context.Background(),
+		files.Request{ResourceID: a.ResourceID, Format: strings.ToLower(a.Type), ClientID: a.ClientID})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +163,8 @@ func TestAttachmentsOfAnOperationComeInOrder(t *testing.T) {
 		f, report := files.NewFile([]byte("%PDF")), files.NewFile([]byte("<r/>"))
 		must(t, s.Keep(context.Background(), f))
 		record := func(kind, typ string) files.Attachment {
-			return files.Attachment{ClientID: "a", OperationID: "op", Kind: kind, Type: typ, Place: files.InRecord, SHA256: report.SHA256, Size: report.Size, CreatedAt: s.clock.now()}
+			return files.Attachment{ClientID: "a", OperationID: "op", Kind: kind, Type: typ, Place: files.InRecord,
+				SHA256: report.SHA256, Size: report.Size, CreatedAt: s.clock.now()}
 		}
 		must(t, s.attach(record("RECEIPT", "JSON"), visual("a", "op", f), record("REPORT", "XML")))
 		must(t, s.attach(record("REPORT", "JSON")))
@@ -167,7 +172,8 @@ func TestAttachmentsOfAnOperationComeInOrder(t *testing.T) {
 		var got []string
 		for _, a := range list {
 			got = append(got, a.Kind+" "+a.Type)
-			if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(a.ResourceID) || a.ClientID != "a" || a.OperationID != "op" || !a.CreatedAt.Equal(s.clock.now()) {
+			if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(a.ResourceID) || a.ClientID != "a" || a.OperationID != "op" ||
+				!a.CreatedAt.Equal(s.clock.now()) {
 				t.Errorf("stored %+v", a)
 			}
 		}
@@ -220,7 +226,8 @@ func TestEqualFilesShareOnePlaceAndAreWrittenOnce(t *testing.T) {
 	}
 	for _, path := range s.files() {
 		rel, _ := filepath.Rel(s.dir, path)
-		if !regexp.MustCompile(`^[0-9a-f]{32}/2026-03-01T10/([0-9a-f]{2})/[0-9a-f]{64}$`).MatchString(rel) || filepath.Base(path)[:2] != filepath.Base(filepath.Dir(path)) {
+		if !regexp.MustCompile(`^[0-9a-f]{32}/2026-03-01T10/([0-9a-f]{2})/[0-9a-f]{64}$`).MatchString(rel) ||
+			filepath.Base(path)[:2] != filepath.Base(filepath.Dir(path)) {
 			t.Errorf("a file lies at %s", rel)
 		}
 	}
@@ -234,7 +241,8 @@ func TestEqualFilesShareOnePlaceAndAreWrittenOnce(t *testing.T) {
 // A power cut may leave a name without content: what is there is not believed unread.
 func TestATornFileIsWrittenAgain(t *testing.T) {
 	t.Parallel()
-	for name, torn := range map[string]string{"empty": "", "half": "con", "other": "CONTENT", "longer": "content and more"} {
+	for name, torn := range map[string]string{"empty": "", "half": "con", "other": "CONTENT",
+		"longer": "content and more"} {
 		t.Run(name, func(t *testing.T) {
 			s := openShop(t, dbtest.SQLite(t))
 			f := files.NewFile([]byte("content"))
@@ -279,7 +287,9 @@ func TestAFailedWriteCanAttachLater(t *testing.T) {
 	f := files.NewFile([]byte("x"))
 	must(t, s.Keep(context.Background(), f))
 	changed := errors.New("changed my mind")
-	err := s.db.Write(context.Background(), func(tx *db.Tx) error { return errors.Join(s.Attach(tx, visual("a", "op", f)), changed) })
+	err := s.db.Write(context.Background(), func(tx *db.Tx) error {
+		return errors.Join(s.Attach(tx, visual("a", "op", f)), changed)
+	})
 	if !errors.Is(err, changed) || len(s.of("a", "op")) != 0 {
 		t.Fatalf("write: %v", err)
 	}
@@ -378,7 +388,9 @@ func TestKeepAtAndPastItsLimits(t *testing.T) {
 	wantKind(t, s.Keep(ctx, files.NewFile([]byte("5"))), fault.Unavailable)
 	s.clock.pass(3 * time.Hour) // what was never attached is forgotten and swept
 	must(t, s.Keep(ctx, files.NewFile([]byte("5"))))
-	for _, f := range []files.File{{}, {SHA256: strings.Repeat("G", 64)}, {SHA256: "../../../../" + four.SHA256[12:], Size: 1, Bytes: []byte("4")}, {SHA256: four.SHA256, Size: 2, Bytes: []byte("4")}} {
+	for _, f := range []files.File{{}, {SHA256: strings.Repeat("G", 64)},
+		{SHA256: "../../../../" + four.SHA256[12:], Size: 1, Bytes: []byte("4")},
+		{SHA256: four.SHA256, Size: 2, Bytes: []byte("4")}} {
 		if err := s.Keep(ctx, f); err == nil {
 			t.Errorf("kept %+v", f)
 		}
@@ -433,7 +445,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		"unknown store":      func(c *files.Config) { c.URL = "ftp://x" },
 	}
 	for name, change := range bad {
-		if _, err := files.OpenStore(context.Background(), s.config(change)); err == nil || fault.KindOf(err) != fault.Invalid {
+		if _, err := files.OpenStore(context.Background(), s.config(change)); err == nil ||
+			fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -513,7 +526,8 @@ func TestManyKeepAndAttachAtOnce(t *testing.T) {
 		for w := range 8 {
 			for i := range 5 {
 				for n := range 10 {
-					if got, err := s.fetch(s.of(scopeOf(w), fmt.Sprintf("%d-%d", i, n))[0]); err != nil || string(got) != fmt.Sprintf("content %d %d", i, n) {
+					if got, err := s.fetch(s.of(scopeOf(w), fmt.Sprintf("%d-%d", i, n))[0]); err != nil ||
+						string(got) != fmt.Sprintf("content %d %d", i, n) {
 						t.Fatalf("worker %d, file %d-%d: %q, %v", w, i, n, got, err)
 					}
 				}

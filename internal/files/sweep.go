@@ -188,7 +188,8 @@ func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []stri
 // deletes the attachments, so a crash leaves nothing behind.
 func (s *Store) Drop(tx *db.Tx, clientID string, operations []string) (dropped int, err error) {
 	rows, err := db.Collect(tx, func(scan func(...any) error) (a Attachment, err error) { return a, scan(&a.Place, &a.shelf) },
-		"DELETE FROM attachments WHERE client_id = $1 AND "+s.db.In("operation_id", "$2")+" RETURNING place, shelf", clientID, db.Strings(operations))
+		"DELETE FROM attachments WHERE client_id = $1 AND "+s.db.In("operation_id", "$2")+" RETURNING place, shelf",
+		clientID, db.Strings(operations))
 	if err != nil {
 		return 0, fmt.Errorf("drop attachments: %w", err)
 	}

@@ -332,7 +332,8 @@ func TestSweepingWhileOthersAttach(t *testing.T) {
 		sweeper.Wait()
 		for w := range 4 {
 			for i := range 30 {
-				if got, err := s.fetch(s.of(scopeOf(w), fmt.Sprint(i))[0]); err != nil || string(got) != fmt.Sprintf("content %d", i%7) {
+				if got, err := s.fetch(s.of(scopeOf(w), fmt.Sprint(i))[0]); err != nil ||
+					string(got) != fmt.Sprintf("content %d", i%7) {
 					t.Fatalf("worker %d, file %d: %q, %v", w, i, got, err)
 				}
 			}
@@ -424,7 +425,8 @@ func TestDroppedDocumentsAreGoneWithTheirFiles(t *testing.T) {
 		old := s.issue("a", "1", []byte("shared"))
 		twin := s.issue("b", "2", []byte("shared")) // the same bytes, the same hour
 		report := files.NewFile([]byte("<r/>"))
-		must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "1", Kind: "REPORT", Type: "XML", Place: files.InRecord, SHA256: report.SHA256, Size: report.Size}))
+		must(t, s.attach(files.Attachment{ClientID: "a", OperationID: "1", Kind: "REPORT", Type: "XML",
+			Place: files.InRecord, SHA256: report.SHA256, Size: report.Size}))
 		own := s.issue("a", "3", []byte("another"))
 		address := s.URL(old)
 		s.clock.pass(3 * time.Hour)

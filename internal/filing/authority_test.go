@@ -37,7 +37,8 @@ func TestHardCase01AnswerLostIsAdopted(t *testing.T) {
 			}
 			same(t, "authority id", *r.AuthorityID1, held[0].AuthorityID)
 			same(t, "reported at", *r.ReportedAt, result.Stamp(held[0].At))
-			same(t, "hash of the filing", one[string](t, n.DB, "SELECT sha256 FROM filings WHERE operation_id = $1", id), held[0].SHA256)
+			same(t, "hash of the filing", one[string](t, n.DB, "SELECT sha256 FROM filings WHERE operation_id = $1", id),
+				held[0].SHA256)
 			same(t, "events", n.Events(id), 1)
 		})
 	}
@@ -101,12 +102,14 @@ func TestALostAnswerAboutAnothersDocumentIsFailure(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
-	a.Script(byNumber, authority.Step{Outcome: authority.Garbage}, authority.Step{Outcome: authority.Unavailable, On: authority.OnQuery, Times: 2})
+	a.Script(byNumber, authority.Step{Outcome: authority.Garbage},
+		authority.Step{Outcome: authority.Unavailable, On: authority.OnQuery, Times: 2})
 	n.When("answered", func(string) {
 		desk, _ := a.Sims.Desk(byNumber)
 		must(t, desk.Write(func(b *authority.Book) {
 			if b.Count() == 0 {
-				b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: "N-t1", SHA256: strings.Repeat("0", 64), AuthorityID: "THEIRS"})
+				b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: "N-t1", SHA256: strings.Repeat("0", 64),
+					AuthorityID: "THEIRS"})
 			}
 		}))
 	})
@@ -205,16 +208,20 @@ func TestPendingThenRejected(t *testing.T) {
 func TestACancellationAwaitsAcceptance(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.Supplier(byNumber, "s1", func(c *onboarding.NewCompany) { c.Settings = country.Settings{"acceptance": true} })
+	supplier := n.Supplier(byNumber, "s1", func(c *onboarding.NewCompany) {
+		c.Settings = country.Settings{"acceptance": true}
+	})
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
 	a.Script(byNumber, authority.Step{Outcome: authority.Suspend, Times: 2})
 	id := n.Hand(transaction.Cancellation, correction(byNumber, "t1", "x1"))
 	n.Until("it waits for acceptance", func() bool { return n.Stage(id) == string(filing.Pending) })
 	r := n.Show(id)
-	if r.Status != filing.Processing || fmt.Sprint(codesOf(r)) != "[awaiting_acceptance]" || r.Errors[0].Type != fault.Warning {
+	if r.Status != filing.Processing || fmt.Sprint(codesOf(r)) != "[awaiting_acceptance]" ||
+		r.Errors[0].Type != fault.Warning {
 		t.Fatalf("%s with %v", r.Status, r.Errors)
 	}
-	same(t, "what the original shows", n.Show(one[string](t, n.DB, "SELECT success_id FROM transactions WHERE transaction_id = 't1'")).Corrections[0].Status, filing.Processing)
+	same(t, "what the original shows", n.Show(one[string](t, n.DB,
+		"SELECT success_id FROM transactions WHERE transaction_id = 't1'")).Corrections[0].Status, filing.Processing)
 	n.Succeeds(id)
 	same(t, "registrations", len(a.Registered(byNumber)), 2)
 }
@@ -352,7 +359,8 @@ func TestHardCase06AStalledNodeCannotWrite(t *testing.T) {
 // stalls as a whole does not learn of that before its call.
 type stubborn struct{ country.Channel }
 
-func (s stubborn) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
+func (s stubborn) Send(ctx context.Context, filings []country.Filing,
+	c country.Credentials) ([]country.Receipt, error) {
 	return s.Channel.Send(context.WithoutCancel(ctx), filings, c)
 }
 
@@ -403,7 +411,8 @@ func stalledNode(t *testing.T, s setup, code string) (heard string) {
 	same(t, "errors", len(after.Errors), 0)
 	same(t, "events", other.Events(id), 1)
 	same(t, "open", one[int64](t, other.DB, "SELECT open FROM transactions"), 0)
-	same(t, "evidence", one[int64](t, other.DB, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", id), before+1)
+	same(t, "evidence", one[int64](t, other.DB, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", id),
+		before+1)
 	return one[string](t, other.DB, last)
 }
 

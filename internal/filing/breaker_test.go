@@ -45,12 +45,14 @@ func TestWhereNothingGetsThroughNotEverybodyTries(t *testing.T) {
 		other := n.Supplier(byNumber, "other")
 		n.Start()
 		n.Until("every lane rests, with the reason", func() bool {
-			return one[int64](t, d, "SELECT count(*) FROM lanes WHERE failures = 1 AND reason = 'authority_error' AND lease_until IS NULL") == suppliers
+			return one[int64](t, d,
+				"SELECT count(*) FROM lanes WHERE failures = 1 AND reason = 'authority_error' AND lease_until IS NULL") == suppliers
 		})
 		same(t, "calls", calls.Load(), 10)
 		n.Succeeds(n.File(invoice(byNumber, other, "t-other")))
 		open := openBreakers(t, d)
-		if len(open) != 1 || open[0].At.Code != officeCode || open[0].Failures != 10 || open[0].Trouble == "" || !open[0].ProbeAt.After(d.Now()) {
+		if len(open) != 1 || open[0].At.Code != officeCode || open[0].Failures != 10 || open[0].Trouble == "" ||
+			!open[0].ProbeAt.After(d.Now()) {
 			t.Errorf("open breakers: %+v", open)
 		}
 		same(t, "operations that ended", one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), 0)
@@ -156,10 +158,11 @@ func TestABreakerDoesNotConcernThoseWhoCallNobody(t *testing.T) {
 	}
 	s := o.Setup()
 	s.Slots, s.RetryBase = 4, time.Hour
-	s.Packs[0].Files = country.Filed{By: country.ByCompany, Of: func(s *country.Supplier, t *transaction.Transaction, _ *country.Original) bool {
-		chosen := s == nil || s.LegalName != "Company keeps"
-		return chosen && (t == nil || t.Customer != nil)
-	}}
+	s.Packs[0].Files = country.Filed{By: country.ByCompany,
+		Of: func(s *country.Supplier, t *transaction.Transaction, _ *country.Original) bool {
+			chosen := s == nil || s.LegalName != "Company keeps"
+			return chosen && (t == nil || t.Customer != nil)
+		}}
 	n := newNode(t, d, s)
 	for i := range 12 {
 		n.File(named(invoice(officeCode, n.Supplier(officeCode, fmt.Sprint("s", i)), fmt.Sprint("t", i))))

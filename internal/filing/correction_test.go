@@ -28,19 +28,24 @@ func TestACreditTakesBackTheWhole(t *testing.T) {
 	same(t, "kind", r.Kind, transaction.Credit)
 	same(t, "reference", *r.ReferenceID, "t1")
 	same(t, "totals", fmt.Sprint(*r.TotalAmount, *r.TotalNetAmount, *r.TotalTaxAmount), "-22710 -18168 -4542")
-	same(t, "line", fmt.Sprint(r.Items[0].UnitPrice, r.Items[0].NetPrice, r.Items[0].Taxes[0].Amount), "-7570 -18168 -4542")
-	same(t, "parties", fmt.Sprint(r.Customer.LegalName, " ", *r.Supplier.ID == supplier, " ", *r.CurrencyCode), "Buyer true EUR")
+	same(t, "line", fmt.Sprint(r.Items[0].UnitPrice, r.Items[0].NetPrice, r.Items[0].Taxes[0].Amount),
+		"-7570 -18168 -4542")
+	same(t, "parties", fmt.Sprint(r.Customer.LegalName, " ", *r.Supplier.ID == supplier, " ", *r.CurrencyCode),
+		"Buyer true EUR")
 
 	o := n.Show(original)
 	same(t, "the original's status", o.Status, filing.Success)
 	same(t, "the original's amount", *o.TotalAmount, 22710)
-	same(t, "its corrections", fmt.Sprint(o.Corrections), fmt.Sprint([]result.CorrectionEntry{{TransactionID: "c1", OperationID: r.OperationID, Kind: transaction.Credit, Status: filing.Success}}))
+	same(t, "its corrections", fmt.Sprint(o.Corrections),
+		fmt.Sprint([]result.CorrectionEntry{{TransactionID: "c1", OperationID: r.OperationID, Kind: transaction.Credit,
+			Status: filing.Success}}))
 	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[N-t1 N-c1]")
 
 	// One full credit or one cancellation, and nothing after it.
 	n.Fails(n.Hand(transaction.Credit, correction(byNumber, "t1", "c2")), fault.ReferenceAlreadyCorrected)
 	n.Fails(n.Hand(transaction.Cancellation, correction(byNumber, "t1", "c3")), fault.ReferenceAlreadyCorrected)
-	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "c4").Adjusts("t1", -1)), fault.ReferenceAlreadyCorrected)
+	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "c4").Adjusts("t1", -1)),
+		fault.ReferenceAlreadyCorrected)
 	same(t, "its corrections", len(n.Show(original).Corrections), 1)
 	same(t, "registrations", len(a.Registered(byNumber)), 2)
 }
@@ -58,7 +63,8 @@ func TestACancellationIsNotCorrected(t *testing.T) {
 	for _, kind := range []transaction.Kind{transaction.Credit, transaction.Cancellation} {
 		n.Fails(n.Hand(kind, correction(byNumber, "x1", "of-x1-"+string(kind))), fault.UnsupportedOperation)
 	}
-	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "a1").Adjusts("x1", -1)), fault.UnsupportedOperation)
+	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "a1").Adjusts("x1", -1)),
+		fault.UnsupportedOperation)
 }
 
 func TestAdjustmentsGoUpToTheSumAndNotPastIt(t *testing.T) {
@@ -220,7 +226,8 @@ func TestABackfilledDocumentCanBeCorrected(t *testing.T) {
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
 	backfill := func(id string) paper {
-		return paper{"country_code": byNumber, "transaction_id": id, "transaction_number": "OLD-" + id, "transaction_date": "2025-03-01T12:30:00Z", "tax_authority_id_1": "ELSEWHERE"}
+		return paper{"country_code": byNumber, "transaction_id": id, "transaction_number": "OLD-" + id,
+			"transaction_date": "2025-03-01T12:30:00Z", "tax_authority_id_1": "ELSEWHERE"}
 	}
 	r := n.Succeeds(n.Hand(transaction.Backfill, backfill("b1")))
 	same(t, "kind and id", fmt.Sprint(r.Kind, *r.AuthorityID1), "BACKFILLELSEWHERE")
@@ -230,11 +237,14 @@ func TestABackfilledDocumentCanBeCorrected(t *testing.T) {
 	n.Fails(n.Hand(transaction.Cancellation, correction(byNumber, "b1", "c2")), fault.UnsupportedOperation)
 	n.Succeeds(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "a1").Adjusts("b1", -999999)))
 
-	whole := backfill("b2").With("supplier", map[string]any{"id": supplier}).With("items", []any{item(3, 7570)}).With("currency_code", "EUR")
+	whole := backfill("b2").With("supplier", map[string]any{"id": supplier}).With("items",
+		[]any{item(3, 7570)}).With("currency_code", "EUR")
 	n.Succeeds(n.Hand(transaction.Backfill, whole))
-	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "a2").Adjusts("b2", -22711)), fault.ReferenceExceeded)
+	n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, supplier, "a2").Adjusts("b2", -22711)),
+		fault.ReferenceExceeded)
 	same(t, "credit", *n.Succeeds(n.Hand(transaction.Credit, correction(byNumber, "b2", "c3"))).TotalAmount, -22710)
-	n.Fails(n.Hand(transaction.Backfill, backfill("b3").With("supplier", map[string]any{"id": "nobody"})), fault.SupplierUnknown)
+	n.Fails(n.Hand(transaction.Backfill, backfill("b3").With("supplier", map[string]any{"id": "nobody"})),
+		fault.SupplierUnknown)
 	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[N-a1 N-c3]")
 }
 
@@ -245,7 +255,8 @@ func TestADeadlineForCorrections(t *testing.T) {
 	n := newNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	today := n.DB.Now()
-	n.Succeeds(n.File(invoice(officeCode, supplier, "old").With("transaction_date", result.Stamp(today.AddDate(0, 0, -2)))))
+	n.Succeeds(n.File(invoice(officeCode, supplier, "old").With("transaction_date",
+		result.Stamp(today.AddDate(0, 0, -2)))))
 	n.Succeeds(n.File(invoice(officeCode, supplier, "new").With("transaction_date", result.Stamp(today))))
 	n.Fails(n.Hand(transaction.Credit, correction(officeCode, "old", "c1")), fault.UnsupportedOperation)
 	n.Succeeds(n.Hand(transaction.Credit, correction(officeCode, "new", "c2")))

@@ -39,7 +39,8 @@ func TestAChainIsFiledInOrderAfterTwoKills(t *testing.T) {
 	}
 	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
 	n.SuspectLater(300 * time.Millisecond)
-	same(t, "crashes of the first link", one[int64](t, n.DB, "SELECT crashes FROM operations WHERE operation_id = $1", ids[0]), 2)
+	same(t, "crashes of the first link", one[int64](t, n.DB, "SELECT crashes FROM operations WHERE operation_id = $1",
+		ids[0]), 2)
 	for i := 2; i < 5; i++ {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprint("e", i))))
 	}
@@ -160,7 +161,9 @@ func TestReplacingCredentialsUnderLoadDestroysNoFiling(t *testing.T) {
 					return
 				default:
 				}
-				must(t, d.Write(context.Background(), func(tx *db.Tx) error { return filing.CredentialsChanged(tx, client, supplier) }))
+				must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+					return filing.CredentialsChanged(tx, client, supplier)
+				}))
 				replaced.Add(1)
 			}
 		})
@@ -270,7 +273,9 @@ func TestAMissingBodyIsNeverAFailure(t *testing.T) {
 	id := n.File(p)
 	execSQL(t, n.DB, "DELETE FROM bodies")
 	n.Start()
-	n.Until("a visit failed", func() bool { return one[int64](t, n.DB, "SELECT coalesce(max(failures), 0) FROM lanes") > 1 })
+	n.Until("a visit failed", func() bool {
+		return one[int64](t, n.DB, "SELECT coalesce(max(failures), 0) FROM lanes") > 1
+	})
 	same(t, "status", one[string](t, n.DB, "SELECT status FROM operations WHERE operation_id = $1", id), "PROCESSING")
 	execSQL(t, n.DB, "INSERT INTO bodies (operation_id, body) VALUES ($1, $2)", id, p.Body(t))
 	n.Succeeds(id)
@@ -286,8 +291,9 @@ func TestReplayingASuccessThatWouldBeRefusedToday(t *testing.T) {
 		id := n.File(invoice(officeCode, supplier, "t1"))
 		n.Succeeds(id)
 		for name, p := range map[string]paper{
-			"an unknown country": invoice("ZZ", supplier, "t1"), "no items": invoice(officeCode, supplier, "t1").With("items", []any{}),
-			"almost nothing": {"transaction_id": "t1"},
+			"an unknown country": invoice("ZZ", supplier, "t1"),
+			"no items":           invoice(officeCode, supplier, "t1").With("items", []any{}),
+			"almost nothing":     {"transaction_id": "t1"},
 		} {
 			before := n.Events(id)
 			again, err := n.Submit(t.Context(), caller(client), transaction.Invoice, p.Body(t))
@@ -297,13 +303,16 @@ func TestReplayingASuccessThatWouldBeRefusedToday(t *testing.T) {
 			same(t, "events for "+name, n.Events(id), before+1)
 		}
 		for name, body := range map[string]string{
-			"no success": `{"transaction_id": "t2"}`, "no id": `{}`, "another's": `{"transaction_id": 7}`, "no JSON": `{"transaction_id": "t1"`, "an array": `["t1"]`,
+			"no success": `{"transaction_id": "t2"}`, "no id": `{}`, "another's": `{"transaction_id": 7}`,
+			"no JSON": `{"transaction_id": "t1"`, "an array": `["t1"]`,
 		} {
-			if _, err := n.Submit(t.Context(), caller(client), transaction.Invoice, []byte(body)); fault.KindOf(err) != fault.Invalid {
+			if _, err := n.Submit(t.Context(), caller(client), transaction.Invoice,
+				[]byte(body)); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := n.Submit(t.Context(), caller("c_two"), transaction.Invoice, []byte(`{"transaction_id": "t1"}`)); fault.KindOf(err) != fault.Invalid {
+		if _, err := n.Submit(t.Context(), caller("c_two"), transaction.Invoice,
+			[]byte(`{"transaction_id": "t1"}`)); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("another client: %v", err)
 		}
 		same(t, "registered", len(o.Registered()), 1)
@@ -317,9 +326,11 @@ func TestACorrectionIsInItsOriginalsCurrency(t *testing.T) {
 	n := newNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
-	r := n.Fails(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "a1").Adjusts("t1", -100).With("currency_code", "USD")), fault.ValidationMatchInvalid)
+	r := n.Fails(n.Hand(transaction.Adjustment,
+		invoice(officeCode, supplier, "a1").Adjusts("t1", -100).With("currency_code", "USD")), fault.ValidationMatchInvalid)
 	same(t, "field", r.Errors[0].Field, "currency_code")
-	n.Succeeds(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "a2").Adjusts("t1", -100).With("currency_code", "eur")))
+	n.Succeeds(n.Hand(transaction.Adjustment,
+		invoice(officeCode, supplier, "a2").Adjusts("t1", -100).With("currency_code", "eur")))
 }
 
 // The second of two credits waits for the first, and is refused only if that succeeds.
@@ -338,7 +349,9 @@ func TestASecondCreditWaitsForTheFirst(t *testing.T) {
 			}
 			return r, nil
 		}
-		o.OnSend, o.OnPoll = said, func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) { return said(o, f) }
+		o.OnSend, o.OnPoll = said, func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) {
+			return said(o, f)
+		}
 		n := newNode(t, d, o.Setup()).Start()
 		supplier := n.Supplier(officeCode, "s1")
 		for _, id := range []string{"t1", "t2"} {
@@ -429,7 +442,8 @@ func TestDocumentsAreDatedByTheWallClock(t *testing.T) {
 		wall := time.Now().Add(jump)
 		generated, err := time.Parse(time.RFC3339, *r.GeneratedAt)
 		must(t, err)
-		for what, at := range map[string]time.Time{"the draft": drafted, "the document": issued, "document_generated_at": generated} {
+		for what, at := range map[string]time.Time{"the draft": drafted, "the document": issued,
+			"document_generated_at": generated} {
 			if off := at.Sub(wall).Abs(); off > 10*time.Second {
 				t.Errorf("after a jump of %s %s is off by %s", jump, what, off)
 			}

@@ -39,7 +39,8 @@ func TestAnObjectStoreThatIsAwayIsToldAndNothingIsLost(t *testing.T) {
 	n.Until("somebody is told", func() bool { return len(n.Raised(alert.DocumentsUnavailable)) > 0 })
 	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[N-t1]")
 	same(t, "status", n.Show(id).Status, filing.Processing)
-	same(t, "the lane's reason", one[string](t, n.DB, "SELECT reason FROM lanes WHERE reason <> ''"), string(fault.DocumentsUnavailable))
+	same(t, "the lane's reason", one[string](t, n.DB, "SELECT reason FROM lanes WHERE reason <> ''"),
+		string(fault.DocumentsUnavailable))
 	back.Store(true)
 	n.Succeeds(id)
 	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[N-t1]")

@@ -57,7 +57,8 @@ func Apply(tx *db.Tx, s Shift) error {
 	t := transition{move: s.Move, id: s.ID, from: s.From}
 	r, _ := ruleOf(s.Move)
 	for _, column := range r.columns {
-		t.values = append(t.values, map[string]any{"due_at": int64(1), "sent_at": int64(1), "settled_at": int64(1), "crashes": int64(0), "status": "FAILURE", "behind": nil}[column])
+		t.values = append(t.values, map[string]any{"due_at": int64(1), "sent_at": int64(1), "settled_at": int64(1),
+			"crashes": int64(0), "status": "FAILURE", "behind": nil}[column])
 		if t.values[len(t.values)-1] == nil && column != "behind" {
 			t.values[len(t.values)-1] = "text"
 		}
@@ -100,7 +101,8 @@ func VisitStatement(d *db.DB, ids []string) Statement {
 func LaneStatements(d *db.DB) map[string]Statement {
 	return map[string]Statement{
 		"lanes_supplier": {supplierLanesSQL, []any{"c1", "s1"}},
-		"lanes_endpoint": {endPausesSQL + d.In("reason", "$4"), []any{"XX", db.Micros(d.Now()), "test", db.Strings([]string{"held"})}},
+		"lanes_endpoint": {endPausesSQL + d.In("reason", "$4"),
+			[]any{"XX", db.Micros(d.Now()), "test", db.Strings([]string{"held"})}},
 	}
 }
 

@@ -48,7 +48,8 @@ func TestNumbersOfASequenceAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		a.Script(sequenced, authority.Step{Outcome: authority.Unavailable, Times: 3}, authority.Step{Outcome: authority.DropAnswer, Times: 2})
+		a.Script(sequenced, authority.Step{Outcome: authority.Unavailable, Times: 3},
+			authority.Step{Outcome: authority.DropAnswer, Times: 2})
 		n := newNode(t, d, a.Setup())
 		var ids []string
 		for s := range 3 {
@@ -65,7 +66,8 @@ func TestNumbersOfASequenceAreGivenOnce(t *testing.T) {
 		same(t, "documents", len(given), 30)
 		same(t, "different numbers", len(slices.Compact(slices.Clone(given))), 30)
 		same(t, "the first", given[0], 1)
-		if next := one[int64](t, d, "SELECT next FROM sequences WHERE country = $1 AND live = $2", sequenced, false); next <= given[29] {
+		if next := one[int64](t, d, "SELECT next FROM sequences WHERE country = $1 AND live = $2", sequenced,
+			false); next <= given[29] {
 			t.Errorf("next is %d, and %d is given", next, given[29])
 		}
 		same(t, "registered", len(a.Registered(sequenced)), 30)
@@ -89,7 +91,8 @@ func TestDrawsOfASequenceAreBounded(t *testing.T) {
 	s.Packs[0].Sequence = true
 	virtual(t, s, func(t *testing.T, n *node) {
 		supplier := n.Supplier(officeCode, "s1")
-		execSQL(t, n.DB, "INSERT INTO sequences (country, live, next, room, at) VALUES ($1, $2, 100, 3, $3)", officeCode, false, db.Micros(n.DB.Wall()))
+		execSQL(t, n.DB, "INSERT INTO sequences (country, live, next, room, at) VALUES ($1, $2, 100, 3, $3)", officeCode,
+			false, db.Micros(n.DB.Wall()))
 		for i := range 10 {
 			n.File(invoice(officeCode, supplier, fmt.Sprint("t", i)))
 		}
@@ -116,13 +119,15 @@ func TestCorrectionsInSuccessionKnowThoseBefore(t *testing.T) {
 		supplier := n.Supplier(numbered, "s1")
 		ids := []string{n.File(invoice(numbered, supplier, "t1"))}
 		for i := range 4 {
-			ids = append(ids, n.Hand(transaction.Adjustment, invoice(numbered, supplier, fmt.Sprint("c", i)).Adjusts("t1", -100)))
+			ids = append(ids, n.Hand(transaction.Adjustment,
+				invoice(numbered, supplier, fmt.Sprint("c", i)).Adjusts("t1", -100)))
 		}
 		n.Start()
 		for _, id := range ids {
 			n.Succeeds(id)
 		}
-		failed := n.Hand(transaction.Adjustment, invoice(numbered, supplier, "c9").Adjusts("t1", -100).With("transaction_number", "N-c9-REJECT"))
+		failed := n.Hand(transaction.Adjustment,
+			invoice(numbered, supplier, "c9").Adjusts("t1", -100).With("transaction_number", "N-c9-REJECT"))
 		n.Fails(failed, fault.AuthorityRejected)
 		n.Succeeds(n.Hand(transaction.Adjustment, invoice(numbered, supplier, "c5").Adjusts("t1", -100)))
 		same(t, "registered", len(a.Registered(numbered)), 6)
@@ -139,7 +144,8 @@ func TestEarlierCorrectionsAreHandedOver(t *testing.T) {
 		if in.Original != nil {
 			var list []string
 			for _, e := range in.Original.Corrections {
-				list = append(list, fmt.Sprintf("%s %s %s %d %v", e.Number, e.AuthorityID1, e.Transaction.ID, e.Totals.Gross, len(e.Report) > 0))
+				list = append(list, fmt.Sprintf("%s %s %s %d %v", e.Number, e.AuthorityID1, e.Transaction.ID, e.Totals.Gross,
+					len(e.Report) > 0))
 			}
 			mu.Lock()
 			seen[in.Transaction.ID] = strings.Join(list, ", ")
@@ -160,7 +166,8 @@ func TestEarlierCorrectionsAreHandedOver(t *testing.T) {
 
 	n.EarlierAtMost(3 * length)
 	n.Succeeds(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "c4").Adjusts("t1", -100)))
-	n.Fails(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "c5").Adjusts("t1", -100)), fault.UnsupportedOperation)
+	n.Fails(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "c5").Adjusts("t1", -100)),
+		fault.UnsupportedOperation)
 }
 
 // A chain that stops at a refused link: the sale fails, everything behind it
@@ -182,7 +189,8 @@ func TestARefusedLinkStopsTheChain(t *testing.T) {
 		same(t, "what hangs on it", n.Show(behind).Status, filing.Processing)
 		same(t, "registered meanwhile", strings.Join(a.Registered(stopping), " "), "N-t1")
 		same(t, "told", len(n.Raised(alert.ChainMismatch)), 1)
-		_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, Code: stopping, SupplierID: supplier}, recovery.From{}, nil)
+		_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, Code: stopping, SupplierID: supplier},
+			recovery.From{}, nil)
 		must(t, err)
 		n.Succeeds(behind)
 		n.Succeeds(later)

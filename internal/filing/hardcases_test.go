@@ -63,8 +63,10 @@ func TestHardCase23HostileTextIsKeptAndFiledWellFormed(t *testing.T) {
 	r := n.Succeeds(id)
 	same(t, "note in the result", *r.Note, note)
 	same(t, "name in the result", r.Items[0].Name, line["name"].(string))
-	same(t, "body in the record", string(one[[]byte](t, n.DB, "SELECT body FROM bodies WHERE operation_id = $1", id)), string(body.Body(t)))
-	_, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, supplier, "t2").With("note", "right to left \u202e").Body(t))
+	same(t, "body in the record", string(one[[]byte](t, n.DB, "SELECT body FROM bodies WHERE operation_id = $1", id)),
+		string(body.Body(t)))
+	_, err := n.Submit(t.Context(), caller(client), transaction.Invoice,
+		invoice(byNumber, supplier, "t2").With("note", "right to left \u202e").Body(t))
 	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "field_not_valid note")
 	if report := one[[]byte](t, n.DB, "SELECT report FROM filings"); !json.Valid(report) {
 		t.Errorf("filed %s", report)
@@ -100,9 +102,12 @@ func TestHardCase24AnothersIDsAreUnknown(t *testing.T) {
 		})
 		return fmt.Sprint(r.Status, codesOf(r))
 	}
-	same(t, "another's supplier", ends(n.HandAs(stranger, transaction.Invoice, invoice(byNumber, mine, "f1"))), "FAILURE[supplier_unknown]")
-	same(t, "nobody's supplier", ends(n.HandAs(stranger, transaction.Invoice, invoice(byNumber, "nobody", "f2"))), "FAILURE[supplier_unknown]")
-	same(t, "another's original", ends(n.HandAs(stranger, transaction.Credit, correction(byNumber, "t1", "f3"))), "FAILURE[reference_unknown]")
+	same(t, "another's supplier", ends(n.HandAs(stranger, transaction.Invoice, invoice(byNumber, mine, "f1"))),
+		"FAILURE[supplier_unknown]")
+	same(t, "nobody's supplier", ends(n.HandAs(stranger, transaction.Invoice, invoice(byNumber, "nobody", "f2"))),
+		"FAILURE[supplier_unknown]")
+	same(t, "another's original", ends(n.HandAs(stranger, transaction.Credit, correction(byNumber, "t1", "f3"))),
+		"FAILURE[reference_unknown]")
 	// The same transaction_id is each client's own.
 	theirs := n.SupplierOf(stranger, byNumber, "s2")
 	same(t, "their t1", ends(n.HandAs(stranger, transaction.Invoice, invoice(byNumber, theirs, "t1"))), "SUCCESS[]")
@@ -116,9 +121,11 @@ func TestTwoNodesFileEachTransactionOnce(t *testing.T) {
 	const suppliers, each = 4, 12
 	address := dbtest.MigratedURL(t)
 	a := newAuthorities(t)
-	nodes := []*node{newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup()), newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup())}
+	nodes := []*node{newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup()),
+		newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup())}
 	nodes[1].Beside(nodes[0])
-	a.Script(byNumber, authority.Step{Outcome: authority.DropAnswer}, authority.Step{Outcome: authority.Unavailable}, authority.Step{Outcome: authority.Garbage})
+	a.Script(byNumber, authority.Step{Outcome: authority.DropAnswer}, authority.Step{Outcome: authority.Unavailable},
+		authority.Step{Outcome: authority.Garbage})
 	var wg sync.WaitGroup
 	ids := make(chan string, suppliers*each*2)
 	for s := range suppliers {

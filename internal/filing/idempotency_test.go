@@ -37,7 +37,8 @@ func TestIdempotencyTable(t *testing.T) {
 		same(t, "events of the second", n.Events(second), 1)
 
 		// One is SUCCESS: any body answers it, no new operation, a new event.
-		for _, p := range []paper{invoice(byNumber, supplier, "t1"), invoice(byNumber, supplier, "t1").With("transaction_number", "other")} {
+		for _, p := range []paper{invoice(byNumber, supplier, "t1"),
+			invoice(byNumber, supplier, "t1").With("transaction_number", "other")} {
 			same(t, "resubmit after SUCCESS", n.File(p), first)
 		}
 		same(t, "events of the success", n.Events(first), 3)
@@ -57,7 +58,8 @@ func TestIdempotencyTable(t *testing.T) {
 
 		// ids are one space for all kinds.
 		same(t, "another kind under a registered id", n.Hand(transaction.Backfill, paper{
-			"country_code": byNumber, "transaction_id": "t1", "transaction_number": "B-1", "transaction_date": "2026-03-01T12:30:00Z"}), first)
+			"country_code": byNumber, "transaction_id": "t1", "transaction_number": "B-1",
+			"transaction_date": "2026-03-01T12:30:00Z"}), first)
 		same(t, "open attempts", one[int64](t, d, "SELECT sum(open) FROM transactions"), 0)
 	})
 }
@@ -80,7 +82,8 @@ func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
-		bodies := [2][]byte{invoice(byNumber, supplier, "t1").Body(t), invoice(byNumber, supplier, "t1").With("note", "another").Body(t)}
+		bodies := [2][]byte{invoice(byNumber, supplier, "t1").Body(t),
+			invoice(byNumber, supplier, "t1").With("note", "another").Body(t)}
 		n.Start()
 		answered := submitMany(t, n, submits, bodies)
 		events := map[string]int64{}
@@ -111,7 +114,8 @@ func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
 			}
 			same(t, "events of "+id, n.Events(id), events[id])
 		}
-		warned = one[int64](t, d, "SELECT count(*) FROM operations WHERE settled_by IS NOT NULL AND result LIKE '%payload_differs%'")
+		warned = one[int64](t, d,
+			"SELECT count(*) FROM operations WHERE settled_by IS NOT NULL AND result LIKE '%payload_differs%'")
 		same(t, "warnings", warned, differed)
 	})
 }
@@ -149,7 +153,8 @@ func TestAThousandMayWaitAndNoMore(t *testing.T) {
 		submitMany(t, n, filing.WaitingMax, bodies) // each is fine
 		_, err := n.Submit(t.Context(), caller(client), transaction.Invoice, bodies[0])
 		var limited *fault.Error
-		if !errors.As(err, &limited) || limited.Kind != fault.Limited || limited.RetryAfter <= 0 || len(limited.Faults) != 1 || limited.Faults[0].Code != fault.RateLimited {
+		if !errors.As(err, &limited) || limited.Kind != fault.Limited || limited.RetryAfter <= 0 ||
+			len(limited.Faults) != 1 || limited.Faults[0].Code != fault.RateLimited {
 			t.Fatalf("one more answers %v", err)
 		}
 		same(t, "attempts", one[int64](t, d, "SELECT attempts FROM transactions"), filing.WaitingMax+1)

@@ -54,7 +54,8 @@ func TestAChainKeepsItsOrderThroughOutages(t *testing.T) {
 		authority.Step{Outcome: authority.Unavailable, Times: 2}, authority.Step{Outcome: authority.Garbage, Times: 2},
 		authority.Step{Outcome: authority.DropAnswer}, authority.Step{Outcome: authority.Unavailable, Times: 2})
 	var ids []string
-	ids = append(ids, n.File(invoice(byChain, supplier, "first")), n.File(invoice(byChain, supplier, "first"))) // the second attempt is older than its place in the chain
+	// the second attempt is older than its place in the chain
+	ids = append(ids, n.File(invoice(byChain, supplier, "first")), n.File(invoice(byChain, supplier, "first")))
 	n.Start()
 	for i := range 40 {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%02d", i))))
@@ -142,7 +143,8 @@ func TestBytesOfAnOlderVersionAreSentUnchanged(t *testing.T) {
 	m := newNode(t, d, next.Setup()).Start()
 	m.Succeeds(id)
 	same(t, "sent", string(sent), string(bytes))
-	same(t, "version of its pack", one[string](t, d, "SELECT pack_version FROM operations WHERE operation_id = $1", id), "office-1")
+	same(t, "version of its pack", one[string](t, d, "SELECT pack_version FROM operations WHERE operation_id = $1", id),
+		"office-1")
 	m.Succeeds(m.File(invoice(officeCode, supplier, "t2")))
 	if report := one[string](t, d, "SELECT filing FROM filings WHERE operation_id <> $1", id); report == "" {
 		t.Error("nothing was filed by the next version")
@@ -203,7 +205,8 @@ func TestNewcomersDoNotWaitForSuspects(t *testing.T) {
 		execSQL(t, n.DB, "UPDATE operations SET crashes = 2")
 		n.Start()
 		n.Until("the suspects are put off", func() bool {
-			return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE due_at > $1", db.Micros(n.DB.Now().Add(time.Minute))) == int64(suspects)
+			return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE due_at > $1",
+				db.Micros(n.DB.Now().Add(time.Minute))) == int64(suspects)
 		})
 		n.Succeeds(n.File(invoice(officeCode, supplier, "newcomer")))
 		n.Stop()
@@ -244,7 +247,8 @@ func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
 	same(t, "alerts", fmt.Sprint(fine.Raised("operation_quarantined")), "map["+poison+":1]")
 	same(t, "registrations", len(o.Registered()), 39)
 	same(t, "what the client sees", fine.Show(poison).Status, filing.Processing) // it may have left: a person must look
-	same(t, "innocents still suspected", one[int64](t, d, "SELECT count(*) FROM operations WHERE crashes > 0 AND operation_id <> $1", poison), 0)
+	same(t, "innocents still suspected", one[int64](t, d,
+		"SELECT count(*) FROM operations WHERE crashes > 0 AND operation_id <> $1", poison), 0)
 }
 
 // die runs a process that ends, without a word, in the middle of a call that
@@ -260,7 +264,8 @@ func die(t *testing.T, d *db.DB, o *office) {
 		s.Packs = []country.Pack{p}
 		n := newNode(t, d, s).Start()
 		n.Until("it is dead or idle", func() bool {
-			return mortal.dead.Load() || one[int64](t, d, "SELECT count(*) FROM operations WHERE due_at <= $1", db.Micros(d.Now())) == 0
+			return mortal.dead.Load() || one[int64](t, d, "SELECT count(*) FROM operations WHERE due_at <= $1",
+				db.Micros(d.Now())) == 0
 		})
 		n.Stop()
 		// The process is gone: nobody holds its lanes.
@@ -275,7 +280,8 @@ type mortalOffice struct {
 	dead atomic.Bool
 }
 
-func (m *mortalOffice) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
+func (m *mortalOffice) Send(ctx context.Context, filings []country.Filing,
+	c country.Credentials) ([]country.Receipt, error) {
 	for _, f := range filings {
 		if f.Number == "poison" {
 			m.dead.Store(true)
@@ -339,7 +345,8 @@ func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
 		n := newNode(t, d, s)
 		small := n.SupplierOf("c_small", officeCode, "small") // behind c_big in every order but that of turns
 		for i := range suppliers {
-			n.HandAs("c_big", transaction.Invoice, invoice(officeCode, n.SupplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
+			n.HandAs("c_big", transaction.Invoice,
+				invoice(officeCode, n.SupplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
 		}
 		n.Start()
 		for range slots {
@@ -405,7 +412,8 @@ func TestHardCase12NewCredentialsSignAgainOnlyWhatIsNotAtTheAuthority(t *testing
 	same(t, "what was sent", n.Stage(doubtful), string(filing.Sent))
 	same(t, "what was not", n.Stage(unsent), string(filing.Prepared))
 	waiting := n.File(invoice(officeCode, supplier, "t3"))
-	execSQL(t, n.DB, "UPDATE lanes SET due_at = $1, failures = 9", db.Micros(n.DB.Now().Add(time.Hour))) // it rests for long
+	// it rests for long
+	execSQL(t, n.DB, "UPDATE lanes SET due_at = $1, failures = 9", db.Micros(n.DB.Now().Add(time.Hour)))
 	mode.Store(&errWorks)
 	replaceSecret(n, supplier, "new")
 	n.Start()
@@ -461,7 +469,8 @@ func replaceSecret(n *node, company, secret string) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- n.Companies.Run(ctx) }()
-	e, err := n.Companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
+	e, err := n.Companies.Patch(context.Background(), client, company,
+		[]byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
 	must(n.T, err)
 	deadline := time.Now().Add(patience)
 	for {

@@ -28,7 +28,8 @@ import (
 const listening = "XL"
 
 func listeningPack() country.Pack {
-	return world.ReferenceWith(listening, country.ByNumber, xx.Habits{Listen: country.Listening{First: 10 * time.Millisecond, Most: 20 * time.Millisecond, For: time.Hour}})
+	return world.ReferenceWith(listening, country.ByNumber,
+		xx.Habits{Listen: country.Listening{First: 10 * time.Millisecond, Most: 20 * time.Millisecond, For: time.Hour}})
 }
 
 // say leaves a notice at the reference authority.
@@ -71,12 +72,14 @@ func TestNewsAfterSuccessIsKeptOncePerMessage(t *testing.T) {
 		first := n.File(invoice(listening, supplier, "t1"))
 		before := n.Succeeds(first)
 		same(t, "entries before anybody spoke", len(before.Lifecycle), 0)
-		notice := xxwire.Notice{Key: "m1", At: "2026-03-05T10:00:00Z", Code: "205", Name: "Approuvée", Source: "BUYER", Severity: "INFO"}
+		notice := xxwire.Notice{Key: "m1", At: "2026-03-05T10:00:00Z", Code: "205", Name: "Approuvée", Source: "BUYER",
+			Severity: "INFO"}
 		said := xxwire.Said{Supplier: listening + "-s1", Number: "N-t1", Notice: notice}
 		same(t, "a notice", say(t, a, said), http.StatusNoContent)
 		same(t, "the same again", say(t, a, said), http.StatusNoContent)
 		n.Until("the news is there", func() bool { return len(n.Show(first).Lifecycle) == 1 })
-		said.Notice = xxwire.Notice{Key: "m2", At: "2026-03-04T10:00:00Z", Code: "EC02", Name: "Refusée", Source: "BUYER", Severity: "PROBLEM", Message: "wrong amount"}
+		said.Notice = xxwire.Notice{Key: "m2", At: "2026-03-04T10:00:00Z", Code: "EC02", Name: "Refusée", Source: "BUYER",
+			Severity: "PROBLEM", Message: "wrong amount"}
 		same(t, "another", say(t, a, said), http.StatusNoContent)
 		n.Until("both are there", func() bool { return len(n.Show(first).Lifecycle) == 2 })
 		again := n.File(invoice(listening, supplier, "t1"))
@@ -85,7 +88,8 @@ func TestNewsAfterSuccessIsKeptOncePerMessage(t *testing.T) {
 		n.Until("it was looked for again", func() bool { return one[int64](t, d, "SELECT looks FROM listening") > looks+2 })
 
 		r := n.Show(first)
-		same(t, "life cycle, oldest first", fmt.Sprint(r.Lifecycle), "[{2026-03-04T10:00:00Z EC02 Refusée BUYER PROBLEM wrong amount} {2026-03-05T10:00:00Z 205 Approuvée BUYER INFO }]")
+		same(t, "life cycle, oldest first", fmt.Sprint(r.Lifecycle),
+			"[{2026-03-04T10:00:00Z EC02 Refusée BUYER PROBLEM wrong amount} {2026-03-05T10:00:00Z 205 Approuvée BUYER INFO }]")
 		same(t, "events", strings.Join(events(t, d, first), " "),
 			"transactions.transaction_completed transactions.transaction_updated transactions.transaction_updated transactions.transaction_completed")
 		same(t, "contested", n.Raised(alert.OutcomeContested)[first], 1)
@@ -94,7 +98,9 @@ func TestNewsAfterSuccessIsKeptOncePerMessage(t *testing.T) {
 			r.Attachments[i].ResourceURL, before.Attachments[i].ResourceURL = "", ""
 		}
 		same(t, "the rest of the result", encoded(t, r), encoded(t, before))
-		if err := d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("UPDATE lifecycle SET code = 'other'") }); err == nil {
+		if err := d.Write(context.Background(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE lifecycle SET code = 'other'")
+		}); err == nil {
 			t.Error("an entry was changed")
 		}
 	})
@@ -132,7 +138,8 @@ func TestAttemptsShowTheLifeCycleOfTheSuccess(t *testing.T) {
 	same(t, "of the success", len(n.Show(won).Lifecycle), 1)
 	same(t, "of the one behind it", fmt.Sprint(n.Show(joined).Lifecycle), fmt.Sprint(n.Show(won).Lifecycle))
 	same(t, "events of the failure", strings.Join(events(t, n.DB, failed), " "), webhook.TransactionCompleted)
-	same(t, "events of the success", strings.Join(events(t, n.DB, won), " "), webhook.TransactionCompleted+" "+webhook.TransactionUpdated)
+	same(t, "events of the success", strings.Join(events(t, n.DB, won), " "),
+		webhook.TransactionCompleted+" "+webhook.TransactionUpdated)
 	same(t, "events of the one behind it", strings.Join(events(t, n.DB, joined), " "), webhook.TransactionCompleted)
 }
 
@@ -166,7 +173,8 @@ func TestNewsBeforeTheOutcomeIsToldBehindIt(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		same(t, "shown", len(n.Show(id).Lifecycle), 2)
-		same(t, "events", strings.Join(events(t, n.DB, id), " "), webhook.TransactionCompleted+" "+webhook.TransactionUpdated+" "+webhook.TransactionUpdated)
+		same(t, "events", strings.Join(events(t, n.DB, id), " "),
+			webhook.TransactionCompleted+" "+webhook.TransactionUpdated+" "+webhook.TransactionUpdated)
 	})
 }
 
@@ -254,11 +262,14 @@ func TestADecisionThatComesByItselfIsAnAnswer(t *testing.T) {
 		refused := n.File(invoice(officeCode, supplier, "t2"))
 		n.Until("both may be there", func() bool { return n.Stage(id) == "sent" && n.Stage(refused) == "sent" })
 		calls := o.Calls()
-		same(t, "of a stranger", hear(t, n, country.Message{Key: "m0", Handle: "key-nobody", Receipt: country.Receipt{Outcome: country.Accepted}}), "")
-		yes := country.Message{Key: "m1", Handle: "key-t1", Raw: []byte("<yes/>"), Receipt: country.Receipt{Outcome: country.Accepted, AuthorityID1: "A1", Document: []byte("<yes/>"), Format: "XML",
-			News: []country.News{{Key: "n1", Code: "MC", Name: "Delivered", Severity: country.Info}}}}
+		same(t, "of a stranger", hear(t, n, country.Message{Key: "m0", Handle: "key-nobody",
+			Receipt: country.Receipt{Outcome: country.Accepted}}), "")
+		yes := country.Message{Key: "m1", Handle: "key-t1", Raw: []byte("<yes/>"),
+			Receipt: country.Receipt{Outcome: country.Accepted, AuthorityID1: "A1", Document: []byte("<yes/>"), Format: "XML",
+				News: []country.News{{Key: "n1", Code: "MC", Name: "Delivered", Severity: country.Info}}}}
 		same(t, "whose", hear(t, n, yes), id)
-		same(t, "whose", hear(t, n, country.Message{Key: "m2", Handle: "key-t2", Receipt: country.Receipt{Outcome: country.Rejected}}), refused)
+		same(t, "whose", hear(t, n, country.Message{Key: "m2", Handle: "key-t2",
+			Receipt: country.Receipt{Outcome: country.Rejected}}), refused)
 		r := n.Succeeds(id)
 		same(t, "id", *r.AuthorityID1, "A1")
 		n.Fails(refused, "authority_rejected")
@@ -267,7 +278,9 @@ func TestADecisionThatComesByItselfIsAnAnswer(t *testing.T) {
 		same(t, "entries", len(n.Show(id).Lifecycle), 1)
 
 		hear(t, n, country.Message{Key: "m3", Handle: "key-t1", Receipt: country.Receipt{Outcome: country.Rejected}})
-		hear(t, n, country.Message{Key: "m4", Handle: "key-t1", Receipt: country.Receipt{News: []country.News{{Key: "n2", Code: "AT", Name: "Too late", Severity: country.Caution}}}})
+		hear(t, n, country.Message{Key: "m4", Handle: "key-t1",
+			Receipt: country.Receipt{News: []country.News{{Key: "n2", Code: "AT", Name: "Too late",
+				Severity: country.Caution}}}})
 		hear(t, n, country.Message{Key: "m5", Handle: "key-t2", Receipt: country.Receipt{Outcome: country.Accepted}})
 		r = n.Show(id)
 		same(t, "status", r.Status, filing.Success)
@@ -297,7 +310,9 @@ func TestNewsIsBounded(t *testing.T) {
 	for _, length := range []int{1999, 2000, 2001, 5000} {
 		text := strings.Repeat("x", length-1) + "é"
 		for range 2 {
-			hear(t, n, country.Message{Handle: "k", Receipt: country.Receipt{News: []country.News{{At: time.Unix(int64(length), 0), Code: "c", Message: text, Source: "NOBODY", Severity: "LOUD"}}}})
+			hear(t, n, country.Message{Handle: "k",
+				Receipt: country.Receipt{News: []country.News{{At: time.Unix(int64(length), 0), Code: "c", Message: text,
+					Source: "NOBODY", Severity: "LOUD"}}}})
 		}
 	}
 	all := n.Show(id).Lifecycle

@@ -14,7 +14,8 @@ import (
 )
 
 func received(code, id string, amount int64, of ...string) filingtest.Paper {
-	p := filingtest.Paper{"country_code": code, "transaction_date": "2026-03-05T12:30:00Z", "transaction_id": id, "payments": []any{map[string]any{"type": "CASH", "amount": amount}}}
+	p := filingtest.Paper{"country_code": code, "transaction_date": "2026-03-05T12:30:00Z", "transaction_id": id,
+		"payments": []any{map[string]any{"type": "CASH", "amount": amount}}}
 	if len(of) == 1 {
 		return p.With("reference_transaction_id", of[0])
 	}
@@ -65,7 +66,8 @@ func TestPaymentsOfASaleFollowEachOther(t *testing.T) {
 	both := n.Hand(transaction.PaymentReport, received(code, "pb", 1000, "t1", "t2"))
 	for _, op := range ops {
 		r := n.Succeeds(op)
-		same(t, "what was received", fmt.Sprint(r.Kind, " ", *r.TotalAmount, r.References, " ", *r.CurrencyCode, " ", *r.Supplier.ID == supplier, r.TotalNetAmount), "PAYMENT 100 [{t1 100}] EUR true <nil>")
+		same(t, "what was received", fmt.Sprint(r.Kind, " ", *r.TotalAmount, r.References, " ", *r.CurrencyCode, " ",
+			*r.Supplier.ID == supplier, r.TotalNetAmount), "PAYMENT 100 [{t1 100}] EUR true <nil>")
 	}
 	same(t, "for two", fmt.Sprint(n.Succeeds(both).References), "[{t1 500} {t2 500}]")
 	var sums []int64

@@ -33,13 +33,15 @@ func TestAPauseAfterARefusalIsKeptWhateverWakesThePeriod(t *testing.T) {
 	ended := func(want int64) func() bool {
 		return func() bool {
 			return one[int64](t, d, "SELECT count(*) FROM period_documents WHERE state != 'open'") == want &&
-				one[int64](t, d, "SELECT count(*) FROM periods WHERE lease_until IS NULL AND due_at > $1", d.Now().Add(50*time.Minute).UnixMicro()) == 1
+				one[int64](t, d, "SELECT count(*) FROM periods WHERE lease_until IS NULL AND due_at > $1",
+					d.Now().Add(50*time.Minute).UnixMicro()) == 1
 		}
 	}
 	n.Until("one is accepted, one is refused, and the period rests", ended(2))
 	same(t, "failures in a row", one[int64](t, d, "SELECT failures FROM periods"), 1)
 
-	accepted := one[string](t, d, `SELECT e.transaction_id FROM period_entries e JOIN period_documents p ON p.operation_id = e.document_id WHERE p.state = 'accepted'`)
+	accepted := one[string](t, d,
+		`SELECT e.transaction_id FROM period_entries e JOIN period_documents p ON p.operation_id = e.document_id WHERE p.state = 'accepted'`)
 	n.Settled(n.Hand(transaction.Cancellation, correction(byNumber, accepted, "x1")))
 	n.Until("the period rests again", ended(2))
 	same(t, "documents", one[int64](t, d, "SELECT count(*) FROM period_documents"), 2)

@@ -31,7 +31,8 @@ func gathers(cadence country.Cadence) func(*onboarding.NewCompany) {
 
 // named gives a sale a customer with a tax number: it is filed by itself.
 func named(p paper) paper {
-	return p.With("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS", "tax_information": map[string]any{"tax_number": "XX-9"}, "address": map[string]any{"country_code": "XX"}})
+	return p.With("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS",
+		"tax_information": map[string]any{"tax_number": "XX-9"}, "address": map[string]any{"country_code": "XX"}})
 }
 
 // closeAll ends the open periods, as their time would: what is due since long ago
@@ -40,7 +41,8 @@ func closeAll(t *testing.T, d *db.DB) {
 	t.Helper()
 	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
 		tx.Wake("periods")
-		return tx.Exec("UPDATE periods SET due_at = $1, retry_at = NULL WHERE due_at IS NOT NULL AND lease_until IS NULL", db.Micros(tx.Now()))
+		return tx.Exec("UPDATE periods SET due_at = $1, retry_at = NULL WHERE due_at IS NOT NULL AND lease_until IS NULL",
+			db.Micros(tx.Now()))
 	}))
 }
 
@@ -90,7 +92,8 @@ func TestSalesAreGatheredAndFiledInOneDocument(t *testing.T) {
 		second := n.Succeeds(n.File(invoice(byNumber, s, "t2")), fault.WaitsForPeriod)
 		other := n.Succeeds(n.File(named(invoice(byNumber, s, "t3"))))
 		if first.AuthorityID1 != nil || first.AuthorityID2 != nil || first.ReportedAt != nil || other.AuthorityID1 == nil {
-			t.Errorf("ids before the period has ended: %+v, of the sale that is filed by itself: %v", first.Row, other.AuthorityID1)
+			t.Errorf("ids before the period has ended: %+v, of the sale that is filed by itself: %v", first.Row,
+				other.AuthorityID1)
 		}
 		holds(n, a, "N-t3 INVOICE 22710")
 
@@ -115,7 +118,9 @@ func TestSalesAreGatheredAndFiledInOneDocument(t *testing.T) {
 			t.Errorf("the document itself: %+v", shown.Row)
 		}
 		// The ids are filled in once: the database refuses another.
-		err = d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE period_entries SET authority_id_1 = 'other'") })
+		err = d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE period_entries SET authority_id_1 = 'other'")
+		})
 		if err == nil {
 			t.Error("an id that was filled in could be changed")
 		}
@@ -143,7 +148,8 @@ func TestCorrectionsBeforeAPeriodEndsChangeWhatItsDocumentSays(t *testing.T) {
 		n.Succeeds(n.Hand(transaction.Cancellation, correction(byNumber, "t3", "x1")), fault.WaitsForPeriod)
 		n.Fails(n.Hand(transaction.Credit, correction(byNumber, "t2", "c2")), fault.ReferenceAlreadyCorrected)
 		n.Fails(n.Hand(transaction.Adjustment, invoice(byNumber, s, "a2").Adjusts("t1", -30000)), fault.ReferenceExceeded)
-		nominative := n.Succeeds(n.Hand(transaction.Adjustment, named(invoice(byNumber, s, "f1").With("reference_transaction_id", "t4"))))
+		nominative := n.Succeeds(n.Hand(transaction.Adjustment,
+			named(invoice(byNumber, s, "f1").With("reference_transaction_id", "t4"))))
 		if nominative.AuthorityID1 == nil {
 			t.Error("an invoice that names the customer is filed at once")
 		}
@@ -212,7 +218,8 @@ func TestARefusedDocumentOfAPeriodIsMadeAnew(t *testing.T) {
 	if r := n.Show(sale); r.Status != filing.Success || r.AuthorityID1 != nil {
 		t.Errorf("a SUCCESS changed: %+v", r.Row)
 	}
-	if wait := one[int64](t, d, "SELECT due_at FROM periods") - db.Micros(d.Now()); wait < int64(50*time.Minute/time.Microsecond) || wait > int64(time.Hour/time.Microsecond) {
+	if wait := one[int64](t, d, "SELECT due_at FROM periods") - db.Micros(d.Now()); wait <
+		int64(50*time.Minute/time.Microsecond) || wait > int64(time.Hour/time.Microsecond) {
 		t.Errorf("it is tried again in %s", time.Duration(wait)*time.Microsecond)
 	}
 	// What comes between two documents changes the next one.
@@ -227,8 +234,11 @@ func TestARefusedDocumentOfAPeriodIsMadeAnew(t *testing.T) {
 // What does not fit into one document goes into another; at the limit it does not.
 func TestADocumentOfAPeriodTakesSoManySales(t *testing.T) {
 	t.Parallel()
-	for sales, want := range map[int][]string{3: {"D20260301-EUR-1 PERIOD 68130"}, 4: {"D20260301-EUR-1 PERIOD 68130", "D20260301-EUR-2 PERIOD 22710"}} {
-		for limit, pack := range map[string]func(*country.Periods){"lines": func(p *country.Periods) { p.LinesMax = 3 }, "bytes": func(p *country.Periods) { p.BytesMax = 3 * 62 }} {
+	for sales, want := range map[int][]string{3: {"D20260301-EUR-1 PERIOD 68130"},
+		4: {"D20260301-EUR-1 PERIOD 68130", "D20260301-EUR-2 PERIOD 22710"}} {
+		for limit, pack := range map[string]func(*country.Periods){"lines": func(p *country.Periods) {
+			p.LinesMax = 3
+		}, "bytes": func(p *country.Periods) { p.BytesMax = 3 * 62 }} {
 			t.Run(fmt.Sprint(sales, " sales, by ", limit), func(t *testing.T) {
 				t.Parallel()
 				a := newAuthorities(t)
@@ -294,14 +304,16 @@ func TestAPeriodKilledInTheMiddleIsFiledOnce(t *testing.T) {
 				n.Stop()
 				closeAll(t, d)
 			})
-			killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: point, Body: named(invoice(byNumber, "nobody", "t9")).Body(t)})
+			killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: point,
+				Body: named(invoice(byNumber, "nobody", "t9")).Body(t)})
 
 			d := dbtest.Open(t, db.Config{URL: url})
 			n := newNode(t, d, s).Start()
 			n.Until("the sales are told", func() bool { return len(n.Show(sale).Lifecycle) == 1 })
 			same(t, "held", fmt.Sprint(booked(a, byNumber)), "[D20260301-EUR-1 PERIOD 68130]")
 			same(t, "documents", one[int64](t, d, "SELECT count(*) FROM period_documents"), 1)
-			same(t, "events of a sale", n.Events(sale), one[int64](t, d, "SELECT 1 + count(*) FROM webhook_events WHERE resource_id = $1 AND event_type = 'transactions.transaction_updated'", sale))
+			same(t, "events of a sale", n.Events(sale),
+				one[int64](t, d, "SELECT 1 + count(*) FROM webhook_events WHERE resource_id = $1 AND event_type = 'transactions.transaction_updated'", sale))
 		})
 	}
 }
@@ -323,7 +335,8 @@ func TestAPeriodClosesAtMidnightOfItsSupplier(t *testing.T) {
 		if in.Transaction.Kind != transaction.Invoice {
 			return nil, nil
 		}
-		return &country.Gathered{Span: country.SpanOf(country.Daily, in.Transaction.Date.In(in.Location)), Lines: 1, Data: []byte("{}"), Gross: in.Totals.Gross}, nil
+		return &country.Gathered{Span: country.SpanOf(country.Daily, in.Transaction.Date.In(in.Location)), Lines: 1,
+			Data: []byte("{}"), Gross: in.Totals.Gross}, nil
 	}}
 	virtual(t, s, func(t *testing.T, n *node) {
 		supplier := n.Supplier(officeCode, "s1")
@@ -356,14 +369,16 @@ func TestASaleKilledAfterItWasEnlistedIsInItsPeriodOnce(t *testing.T) {
 	t.Run("furnish", func(t *testing.T) { // whose end closes the database
 		supplier = newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Supplier(byNumber, "s1", gathers(country.Daily))
 	})
-	sale := killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: "prepared", Body: invoice(byNumber, supplier, "t1").Body(t)})
+	sale := killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: "prepared",
+		Body: invoice(byNumber, supplier, "t1").Body(t)})
 
 	d := dbtest.Open(t, db.Config{URL: url})
 	n := newNode(t, d, s)
 	same(t, "stage after the kill", n.Stage(sale), string(filing.Received))
 	same(t, "entries after the kill", one[int64](t, d, "SELECT count(*) FROM period_entries"), 1)
 	execSQL(t, d, `UPDATE companies SET profile = replace(CAST(profile AS TEXT), '"period":"daily"', '"period":"none"')`)
-	same(t, "companies that gather no more", one[int64](t, d, `SELECT count(*) FROM companies WHERE profile LIKE '%"period":"none"%'`), 1)
+	same(t, "companies that gather no more",
+		one[int64](t, d, `SELECT count(*) FROM companies WHERE profile LIKE '%"period":"none"%'`), 1)
 	n.Start()
 	n.Succeeds(sale, fault.WaitsForPeriod)
 	closeAll(t, d)

@@ -19,7 +19,9 @@ func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "s1")
-		must(t, n.LoadSettled(t.Context(), caller(client), 3000, func(i int) []byte { return invoice(byNumber, supplier, fmt.Sprint("old", i)).Body(t) }))
+		must(t, n.LoadSettled(t.Context(), caller(client), 3000, func(i int) []byte {
+			return invoice(byNumber, supplier, fmt.Sprint("old", i)).Body(t)
+		}))
 		execSQL(t, d, "ANALYZE operations")
 		var ids []string
 		for i := range 100 {
@@ -48,7 +50,8 @@ func TestLanesAreFoundByTheirColumns(t *testing.T) {
 		n := newNode(t, d, newAuthorities(t).Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
 		n.Settled(n.File(invoice(byNumber, supplier, "first")))
-		same(t, "the lane's columns", one[string](t, d, "SELECT client_id || '|' || country || '|' || environment || '|' || shard || '|' || supplier_id FROM lanes"),
+		same(t, "the lane's columns", one[string](t, d,
+			"SELECT client_id || '|' || country || '|' || environment || '|' || shard || '|' || supplier_id FROM lanes"),
 			one[string](t, d, "SELECT lane FROM lanes"))
 		execSQL(t, d, `WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) INSERT INTO lanes (lane, client_id, country, environment, shard, supplier_id)
 			SELECT 'c' || (i % 7) || '|YY|test|0|s' || i, 'c' || (i % 7), 'YY', 'test', 0, 's' || i FROM g`)

@@ -20,8 +20,10 @@ import (
 func unnumbered(t *testing.T, supplier, id, at string) []byte {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
-		"country_code": byNumber, "currency_code": "EUR", "transaction_date": at, "transaction_id": id, "supplier": map[string]any{"id": supplier},
-		"items": []any{map[string]any{"number": 1, "name": "Chair", "quantity": 1, "unit_price": 1000, "tax_breakdowns": []any{map[string]any{"rate": 20, "regime": "VAT"}}}},
+		"country_code": byNumber, "currency_code": "EUR", "transaction_date": at, "transaction_id": id,
+		"supplier": map[string]any{"id": supplier},
+		"items": []any{map[string]any{"number": 1, "name": "Chair", "quantity": 1, "unit_price": 1000,
+			"tax_breakdowns": []any{map[string]any{"rate": 20, "regime": "VAT"}}}},
 	})
 	must(t, err)
 	return text
@@ -36,14 +38,16 @@ func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "one")
-		made, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})
+		made, err := n.Series.Create(t.Context(), client,
+			series.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})
 		must(t, err)
 		const parallel = 64
 		var wg sync.WaitGroup
 		errs := make([]error, parallel)
 		for i := range parallel {
 			wg.Go(func() {
-				_, errs[i] = n.Submit(t.Context(), caller(client), transaction.Invoice, unnumbered(t, supplier, fmt.Sprintf("s-%02d", i), seriesDay))
+				_, errs[i] = n.Submit(t.Context(), caller(client), transaction.Invoice,
+					unnumbered(t, supplier, fmt.Sprintf("s-%02d", i), seriesDay))
 			})
 		}
 		wg.Wait()
@@ -52,7 +56,9 @@ func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 		}
 		var numbers []string
 		must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
-			numbers, err = db.Collect(r, func(scan func(...any) error) (number string, err error) { return number, scan(&number) },
+			numbers, err = db.Collect(r, func(scan func(...any) error) (number string, err error) {
+				return number, scan(&number)
+			},
 				"SELECT number FROM operations WHERE series = $1 ORDER BY number", made.ID)
 			return err
 		}))
@@ -71,10 +77,13 @@ func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 		before := one[string](t, d, "SELECT number FROM drawn_numbers WHERE transaction_id = $1", "s-00")
 		again, err := n.Submit(t.Context(), caller(client), transaction.Invoice, unnumbered(t, supplier, "s-00", seriesDay))
 		must(t, err)
-		same(t, "number of a later attempt", one[string](t, d, "SELECT number FROM operations WHERE operation_id = $1", again), before)
-		other, err := n.Submit(t.Context(), caller(client), transaction.Invoice, unnumbered(t, supplier, "of 2025", "2025-12-31T10:00:00Z"))
+		same(t, "number of a later attempt", one[string](t, d, "SELECT number FROM operations WHERE operation_id = $1",
+			again), before)
+		other, err := n.Submit(t.Context(), caller(client), transaction.Invoice,
+			unnumbered(t, supplier, "of 2025", "2025-12-31T10:00:00Z"))
 		must(t, err)
-		same(t, "number of the year before", one[string](t, d, "SELECT number FROM operations WHERE operation_id = $1", other), "F2025-000001")
+		same(t, "number of the year before", one[string](t, d, "SELECT number FROM operations WHERE operation_id = $1",
+			other), "F2025-000001")
 		same(t, "its result", *n.Show(other).Number+" "+*n.Show(other).Series, "F2025-000001 "+made.ID)
 	})
 }
@@ -115,8 +124,10 @@ func TestSeriesThatCouldRepeatANumberAreRefused(t *testing.T) {
 	n := newNode(t, sqlite(t), newAuthorities(t).Setup())
 	supplier := n.Supplier(byNumber, "one")
 	for pattern, want := range map[string]fault.Code{
-		"F{N:6}": "", "": fault.FieldRequired, "F": fault.FieldNotValid, "{N:6}{N:6}": fault.FieldNotValid, "{N}": fault.FieldNotValid, "{N:0}": fault.FieldNotValid,
-		"{N:13}": fault.FieldNotValid, "{M}{N:1}": fault.FieldNotValid, "}{N:1}": fault.FieldNotValid, " {N:1}": fault.FieldNotValid, "{YYYY}{YY}-{N:12}": "",
+		"F{N:6}": "", "": fault.FieldRequired, "F": fault.FieldNotValid, "{N:6}{N:6}": fault.FieldNotValid,
+		"{N}": fault.FieldNotValid, "{N:0}": fault.FieldNotValid,
+		"{N:13}": fault.FieldNotValid, "{M}{N:1}": fault.FieldNotValid, "}{N:1}": fault.FieldNotValid,
+		" {N:1}": fault.FieldNotValid, "{YYYY}{YY}-{N:12}": "",
 		"0123456789012345678901234567890123456789{N:1}": fault.FieldNotValid, // with twelve digits longer than 50
 	} {
 		_, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Pattern: pattern})
@@ -124,17 +135,22 @@ func TestSeriesThatCouldRepeatANumberAreRefused(t *testing.T) {
 			t.Errorf("%q: %q (%v), want %q", pattern, got, err, want)
 		}
 	}
-	if _, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Kind: transaction.Credit, Pattern: "C{N:1}", Yearly: true}); codeOfFirst(err) != fault.FieldNotValid {
+	if _, err := n.Series.Create(t.Context(), client,
+		series.Series{SupplierID: supplier, Kind: transaction.Credit, Pattern: "C{N:1}", Yearly: true}); codeOfFirst(err) !=
+		fault.FieldNotValid {
 		t.Errorf("by years without a year: %v", err)
 	}
-	if _, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: "nobody", Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
+	if _, err := n.Series.Create(t.Context(), client,
+		series.Series{SupplierID: "nobody", Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
 		t.Errorf("nobody's: %v", err)
 	}
-	if _, err := n.Series.Create(t.Context(), "another client", series.Series{SupplierID: supplier, Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
+	if _, err := n.Series.Create(t.Context(), "another client",
+		series.Series{SupplierID: supplier, Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
 		t.Errorf("another client's: %v", err)
 	}
 	// Without a fitting series the number stays required.
-	if _, err := n.Submit(t.Context(), caller("another client"), transaction.Invoice, unnumbered(t, supplier, "x", seriesDay)); codeOfFirst(err) != fault.FieldRequired {
+	if _, err := n.Submit(t.Context(), caller("another client"), transaction.Invoice,
+		unnumbered(t, supplier, "x", seriesDay)); codeOfFirst(err) != fault.FieldRequired {
 		t.Errorf("without a series: %v", err)
 	}
 }

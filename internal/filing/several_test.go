@@ -53,18 +53,25 @@ func TestOneAdjustmentOfSeveralSales(t *testing.T) {
 	n := filingtest.NewNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	first, second := n.File(invoice(officeCode, supplier, "t1")), n.File(invoice(officeCode, supplier, "t2"))
-	r := n.Succeeds(n.Hand(transaction.Adjustment, takes(supplier, "a1", transaction.Share{TransactionID: "t1", Amount: -20000}, transaction.Share{TransactionID: "t2", Amount: -700})))
+	r := n.Succeeds(n.Hand(transaction.Adjustment,
+		takes(supplier, "a1", transaction.Share{TransactionID: "t1", Amount: -20000},
+			transaction.Share{TransactionID: "t2", Amount: -700})))
 	same(t, "the result", fmt.Sprint(*r.ReferenceID, *r.TotalAmount, r.References), "t1-20700 [{t1 -20000} {t2 -700}]")
 	same(t, "what the pack knows", fmt.Sprint(known), "[t1-20000t10 t2-700t10]")
 	for _, id := range []string{first, second} {
 		same(t, "its corrections", len(n.Show(id).Corrections), 1)
 	}
 	// It is refused as a whole where one of them has not enough left, and leaves nothing in the books of the others.
-	op := n.Hand(transaction.Adjustment, takes(supplier, "a2", transaction.Share{TransactionID: "t2", Amount: -1}, transaction.Share{TransactionID: "t1", Amount: -2711}))
+	op := n.Hand(transaction.Adjustment, takes(supplier, "a2", transaction.Share{TransactionID: "t2", Amount: -1},
+		transaction.Share{TransactionID: "t1", Amount: -2711}))
 	n.Fails(op, fault.ReferenceExceeded)
 	same(t, "the field", n.Show(op).Errors[0].Field, "references.1.transaction_id")
-	n.Fails(n.Hand(transaction.Adjustment, takes(supplier, "a3", transaction.Share{TransactionID: "t2", Amount: -1}, transaction.Share{TransactionID: "nobody", Amount: -1})), fault.ReferenceUnknown)
-	n.Succeeds(n.Hand(transaction.Adjustment, takes(supplier, "a4", transaction.Share{TransactionID: "t2", Amount: -22010}, transaction.Share{TransactionID: "t1", Amount: -2710})))
+	n.Fails(n.Hand(transaction.Adjustment,
+		takes(supplier, "a3", transaction.Share{TransactionID: "t2", Amount: -1},
+			transaction.Share{TransactionID: "nobody", Amount: -1})), fault.ReferenceUnknown)
+	n.Succeeds(n.Hand(transaction.Adjustment,
+		takes(supplier, "a4", transaction.Share{TransactionID: "t2", Amount: -22010},
+			transaction.Share{TransactionID: "t1", Amount: -2710})))
 	n.Fails(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "a5").Adjusts("t2", -1)), fault.ReferenceExceeded)
 	same(t, "the second knows the first", fmt.Sprint(known), "[t2-22010t21 t1-2710t21]")
 	// Taken back as a whole, it no longer counts in any of them.
@@ -145,7 +152,9 @@ func TestPaperOfALateDecisionNamesItsOriginals(t *testing.T) {
 	supplier := n.Supplier(officeCode, "s1")
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t2")))
-	n.Succeeds(n.Hand(transaction.Adjustment, takes(supplier, "a1", transaction.Share{TransactionID: "t1", Amount: -100}, transaction.Share{TransactionID: "t2", Amount: -100})))
+	n.Succeeds(n.Hand(transaction.Adjustment,
+		takes(supplier, "a1", transaction.Share{TransactionID: "t1", Amount: -100},
+			transaction.Share{TransactionID: "t2", Amount: -100})))
 	n.Succeeds(n.Hand(transaction.Adjustment, invoice(officeCode, supplier, "a2").Adjusts("t2", -100)))
 	mu.Lock()
 	defer mu.Unlock()

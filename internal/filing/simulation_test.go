@@ -168,7 +168,8 @@ func TestSimulation(t *testing.T) {
 
 // simulate plays a plan and then holds everything against what must have come of it.
 func simulate(t *testing.T, dice simulation.Dice) {
-	g := &play{t: t, dice: dice, dir: t.TempDir(), calls: map[string]int{}, answered: map[string]int{}, owner: map[string]string{}, wins: map[string]string{}}
+	g := &play{t: t, dice: dice, dir: t.TempDir(), calls: map[string]int{}, answered: map[string]int{},
+		owner: map[string]string{}, wins: map[string]string{}}
 	var err error
 	g.sims, err = country.NewSimulators(g.dir+"/authorities", variants()...)
 	must(t, err)
@@ -213,7 +214,8 @@ func (g *play) open(next death) {
 		packs[i] = g.wire.Through(packs[i])
 	}
 	d := dbtest.Open(g.t, db.Config{URL: g.url})
-	n := newNode(g.t, d, setup{Packs: packs, Simulators: "http://authority.test", RetryBase: filing.RetryBase, Documents: "file://" + g.dir + "/documents"})
+	n := newNode(g.t, d, setup{Packs: packs, Simulators: "http://authority.test", RetryBase: filing.RetryBase,
+		Documents: "file://" + g.dir + "/documents"})
 	n.LookEvery(time.Minute)
 	trap, bury, once, passed := make(chan struct{}), make(chan struct{}), sync.Once{}, 0
 	if next.point != "" {
@@ -398,7 +400,8 @@ func (g *play) check(p plan) {
 		g.t.Errorf("registered\n%v\nwant\n%v", got, want)
 	}
 	d := g.node.DB
-	same(g.t, "failures", one[int64](g.t, d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), int64(stages["FAILURE"]))
+	same(g.t, "failures", one[int64](g.t, d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"),
+		int64(stages["FAILURE"]))
 	same(g.t, "operations", one[int64](g.t, d, "SELECT count(*) FROM operations"), int64(len(g.answered)))
 	same(g.t, "transactions that won", one[int64](g.t, d, "SELECT count(success_id) FROM transactions"), int64(len(won)))
 	same(g.t, "attempts counted open", one[int64](g.t, d, "SELECT coalesce(sum(open), 0) FROM transactions"), 0)
@@ -462,6 +465,7 @@ func (g *play) checkChains() {
 		if at, err := operation.ParseLane(lane); err == nil && at.Code == stopping {
 			continue // a refused link may stand at its end
 		}
-		same(g.t, "head of the chain", one[int64](g.t, g.node.DB, "SELECT position FROM chains WHERE lane = $1", lane), int64(len(links)))
+		same(g.t, "head of the chain", one[int64](g.t, g.node.DB, "SELECT position FROM chains WHERE lane = $1", lane),
+			int64(len(links)))
 	}
 }

@@ -114,7 +114,8 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	if most > filing.EndpointBytesMax || most < filing.TakenBytesMax*3/4 {
 		t.Errorf("%d bytes were in work at the same time, at most %d may be", most, filing.EndpointBytesMax)
 	}
-	if together := one[int64](t, n.DB, "SELECT max(filings) FROM exchanges WHERE verb = 'send'"); together != filing.TakenBytesMax/size {
+	if together := one[int64](t, n.DB, "SELECT max(filings) FROM exchanges WHERE verb = 'send'"); together !=
+		filing.TakenBytesMax/size {
 		t.Errorf("%d sales of %d bytes went together, %d bytes may", together, size, filing.TakenBytesMax)
 	}
 }

@@ -172,7 +172,8 @@ func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 			missed++
 		}
 		if s.Fired.Load() != k+1+missed || c.refused.Load() == before {
-			t.Errorf("after %d of %d bytes: %d cuts so far, %d missed, %d refusals", k, all, s.Fired.Load(), missed, c.refused.Load()-before)
+			t.Errorf("after %d of %d bytes: %d cuts so far, %d missed, %d refusals", k, all, s.Fired.Load(), missed,
+				c.refused.Load()-before)
 		}
 	}
 	stored := one[int64](t, n.DB, "SELECT count(*) FROM operations")

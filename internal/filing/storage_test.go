@@ -39,9 +39,11 @@ func accepted(t *testing.T, n *node, a *authorities, ids map[string]string) {
 		return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
 	})
 	same(t, "failures", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status <> 'SUCCESS'"), 0)
-	same(t, "events", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"), one[int64](t, n.DB, "SELECT count(*) FROM operations"))
+	same(t, "events", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"),
+		one[int64](t, n.DB, "SELECT count(*) FROM operations"))
 	same(t, "registrations", int64(len(a.Registered(byNumber))), one[int64](t, n.DB, "SELECT count(*) FROM transactions"))
-	same(t, "operations without a body", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE operation_id NOT IN (SELECT operation_id FROM bodies)"), 0)
+	same(t, "operations without a body", one[int64](t, n.DB,
+		"SELECT count(*) FROM operations WHERE operation_id NOT IN (SELECT operation_id FROM bodies)"), 0)
 }
 
 // Hard case 14: where space is missing nothing is accepted, reads go on, what
@@ -161,7 +163,8 @@ func breakAt(t *testing.T, limit uint64) {
 	url := "sqlite:" + dir + "/tributary.db"
 	supplier := furnish(t, url, s)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestStorageChild$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s %s %s", storageChild, limit, url, a.URL, s.Documents, supplier))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s %s %s", storageChild, limit, url, a.URL, s.Documents,
+		supplier))
 	out, err := cmd.Output()
 	ids, refused := map[string]string{}, 0
 	for line := range strings.Lines(string(out)) {
@@ -176,7 +179,8 @@ func breakAt(t *testing.T, limit uint64) {
 		}
 	}
 	if _, ended := err.(*exec.ExitError); len(ids) == 0 || !ended && refused == 0 {
-		t.Fatalf("%d were accepted, %d refused, the process ended with %v: nothing broke\n%.2000s", len(ids), refused, err, out)
+		t.Fatalf("%d were accepted, %d refused, the process ended with %v: nothing broke\n%.2000s", len(ids), refused, err,
+			out)
 	}
 	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
 	accepted(t, n, a, ids)

@@ -19,7 +19,8 @@ import (
 // call, within six days; of a file that it has it speaks within the hour.
 func teller() *office {
 	o := newOffice(country.ByKey)
-	o.Habits.Batch, o.Habits.Tells, o.Habits.PendingMax, o.Habits.PollEvery, o.Habits.VisibleAfter = 1, true, 6*24*time.Hour, 6*24*time.Hour, time.Hour
+	o.Habits.Batch, o.Habits.Tells, o.Habits.PendingMax, o.Habits.PollEvery, o.Habits.VisibleAfter = 1, true,
+		6*24*time.Hour, 6*24*time.Hour, time.Hour
 	o.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 		f, err := o.Draft(in)
 		f.DedupeKey = "file-" + f.Number
@@ -41,7 +42,8 @@ func tellerSetup(o *office) setup {
 func told(t *testing.T, n *node, key, handle string, r country.Receipt) (operation string) {
 	t.Helper()
 	must(t, n.DB.Write(context.Background(), func(tx *db.Tx) (err error) {
-		operation, err = n.Service.HandleMessage(tx, country.Environment{Code: officeCode}, country.Mailbox{}, country.Message{Key: key, Handle: handle, Receipt: r})
+		operation, err = n.Service.HandleMessage(tx, country.Environment{Code: officeCode}, country.Mailbox{},
+			country.Message{Key: key, Handle: handle, Receipt: r})
 		return err
 	}))
 	return operation
@@ -60,7 +62,8 @@ func TestAnAuthorityThatTellsIsWaitedForAndItsSilenceIsTold(t *testing.T) {
 		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
 		n.Start()
 		time.Sleep(5*24*time.Hour + 23*time.Hour)
-		if r := n.Show(id); r.Status != filing.Processing || len(n.Raised(alert.OutcomeUnknown48h)) != 0 || slices.Contains(codesOf(r), fault.OutcomeUnknown) {
+		if r := n.Show(id); r.Status != filing.Processing || len(n.Raised(alert.OutcomeUnknown48h)) != 0 ||
+			slices.Contains(codesOf(r), fault.OutcomeUnknown) {
 			t.Errorf("before six days are over: %s %v", r.Status, r.Errors)
 		}
 		time.Sleep(3 * time.Hour)
@@ -121,7 +124,8 @@ func TestANameThatSomebodyElseUsedIsARefusalAfterTheWait(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		used := country.Receipt{Outcome: country.Rejected, Duplicate: true}
 		same(t, "taken within the hour by", told(t, n, "ns", "file-N-t1", used), "")
-		same(t, "of another file's bytes", told(t, n, "rc", "file-N-t1", country.Receipt{Outcome: country.Accepted, SHA256: strings.Repeat("0", 64)}), "")
+		same(t, "of another file's bytes", told(t, n, "rc", "file-N-t1",
+			country.Receipt{Outcome: country.Accepted, SHA256: strings.Repeat("0", 64)}), "")
 		time.Sleep(time.Hour)
 		same(t, "status", n.Show(id).Status, filing.Processing)
 		same(t, "taken after it by", told(t, n, "ns", "file-N-t1", used), id)

@@ -126,16 +126,20 @@ func TestFortyEightHours(t *testing.T) {
 		}
 		time.Sleep(47 * time.Hour)
 		waiting := "PROCESSING[authority_error authority_unavailable]"
-		look(47*time.Hour, map[string]string{"down": waiting, "garbage": waiting, "revoked": "PROCESSING[credentials_invalid]", "lost": waiting, "asleep": "PROCESSING[awaiting_acceptance]"})
+		look(47*time.Hour, map[string]string{"down": waiting, "garbage": waiting,
+			"revoked": "PROCESSING[credentials_invalid]", "lost": waiting, "asleep": "PROCESSING[awaiting_acceptance]"})
 		onceEach(t, n, ids, suppliers, 1, 0)
 		time.Sleep(3 * time.Hour)
 		look(50*time.Hour, map[string]string{
-			"down": "FAILURE[authority_unavailable]", "garbage": "FAILURE[authority_unavailable]", "revoked": "FAILURE[credentials_invalid]",
-			"lost": "PROCESSING[outcome_unknown authority_error authority_unavailable]", "asleep": "PROCESSING[awaiting_acceptance]",
+			"down": "FAILURE[authority_unavailable]", "garbage": "FAILURE[authority_unavailable]",
+			"revoked": "FAILURE[credentials_invalid]",
+			"lost":    "PROCESSING[outcome_unknown authority_error authority_unavailable]",
+			"asleep":  "PROCESSING[awaiting_acceptance]",
 		})
 		onceEach(t, n, ids, suppliers, 1, 1)
 		time.Sleep(26 * time.Hour) // past the pack's own deadline for pending ones
-		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown authority_error authority_unavailable]", "asleep": "PROCESSING[outcome_unknown]"})
+		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown authority_error authority_unavailable]",
+			"asleep": "PROCESSING[outcome_unknown]"})
 		for _, name := range []string{"down", "garbage", "revoked"} {
 			same(t, "events of "+name, n.Events(ids[name]), 1)
 		}
@@ -190,7 +194,8 @@ func TestFortyEightHoursInAChain(t *testing.T) {
 		time.Sleep(51 * time.Hour)
 		for _, id := range ids[:2] {
 			r := n.Show(id)
-			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)), "PROCESSING[authority_error authority_unavailable]")
+			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)),
+				"PROCESSING[authority_error authority_unavailable]")
 			same(t, "type", r.Errors[0].Type, fault.Warning)
 		}
 		for _, id := range ids[2:] {
@@ -296,7 +301,8 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range count {
 				wg.Go(func() {
-					_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, invoice(officeCode, supplier, fmt.Sprintf("%s%04d", prefix, i)).Body(t))
+					_, err := n.Submit(context.Background(), caller(client), transaction.Invoice,
+						invoice(officeCode, supplier, fmt.Sprintf("%s%04d", prefix, i)).Body(t))
 					if err != nil {
 						t.Error(err)
 					}
@@ -325,7 +331,8 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 			t.Errorf("%d registered", len(got))
 		}
 		same(t, "events", one[int64](t, n.DB, "SELECT count(*) FROM webhook_events"), old+fresh)
-		same(t, "of different operations", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"), old+fresh)
+		same(t, "of different operations", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"),
+			old+fresh)
 		n.Stop()
 	})
 }
@@ -358,7 +365,8 @@ func TestNotFoundIsBelievedAfterTheAuthoritysDelay(t *testing.T) {
 				want = "[N-t1 N-t2]"
 			}
 			same(t, "registered", fmt.Sprint(o.Registered()), want)
-			if pause := calls[len(calls)-1].Sub(calls[0]); pause < o.Habits.VisibleAfter || pause > o.Habits.VisibleAfter+time.Minute {
+			if pause := calls[len(calls)-1].Sub(calls[0]); pause < o.Habits.VisibleAfter ||
+				pause > o.Habits.VisibleAfter+time.Minute {
 				t.Errorf("sent again after %s", pause)
 			}
 		})

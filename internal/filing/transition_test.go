@@ -18,14 +18,17 @@ import (
 )
 
 func stages() []filing.Stage {
-	return []filing.Stage{filing.Waiting, filing.Blocked, filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Quarantined, filing.Settled}
+	return []filing.Stage{filing.Waiting, filing.Blocked, filing.Received, filing.Prepared, filing.Sent, filing.Pending,
+		filing.Quarantined, filing.Settled}
 }
 
 // standIn puts an operation into a stage, with its bytes.
 func standIn(tx *db.Tx, id string, stage filing.Stage, status string) error {
 	return errors.Join(
-		tx.Exec("DELETE FROM operations WHERE operation_id = $1", id), tx.Exec("DELETE FROM filings WHERE operation_id = $1", id),
-		tx.Insert("operations", "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version",
+		tx.Exec("DELETE FROM operations WHERE operation_id = $1", id),
+		tx.Exec("DELETE FROM filings WHERE operation_id = $1", id),
+		tx.Insert("operations",
+			"operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version",
 			[]any{id, "c", "t", 1, "INVOICE", "XX", false, "BOTH", "s", "N", 1, 1, "orig", "l", string(stage), status, 1, "1"}),
 		tx.Insert("filings", "operation_id,report,sha256,filing", []any{id, []byte("bytes"), "x", "{}"}))
 }
@@ -50,7 +53,9 @@ func TestOnlyTheTableMovesOperations(t *testing.T) {
 			n++
 			id := fmt.Sprint("o", n)
 			must(t, d.Write(t.Context(), func(tx *db.Tx) error { return standIn(tx, id, stored, status) }))
-			err := d.Write(t.Context(), func(tx *db.Tx) error { return filing.Apply(tx, filing.Shift{Move: move, ID: id, From: believed}) })
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return filing.Apply(tx, filing.Shift{Move: move, ID: id, From: believed})
+			})
 			after := filing.Stage(one[string](t, d, "SELECT stage FROM operations WHERE operation_id = $1", id))
 			to := filing.Allowed(move, believed)
 			fits := to != "" && believed == stored && !ended
@@ -78,11 +83,15 @@ func TestOnlyTheTableMovesOperations(t *testing.T) {
 func TestNothingIsMarkedAsSentWithoutItsBytes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		for name, without := range map[string]string{"no filing": "DELETE FROM filings", "an empty one": "UPDATE filings SET report = ''"} {
-			for move, from := range map[filing.Move]filing.Stage{"prepared": filing.Received, "sent": filing.Prepared, "taken up": filing.Quarantined} {
+		for name, without := range map[string]string{"no filing": "DELETE FROM filings",
+			"an empty one": "UPDATE filings SET report = ''"} {
+			for move, from := range map[filing.Move]filing.Stage{"prepared": filing.Received, "sent": filing.Prepared,
+				"taken up": filing.Quarantined} {
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error { return standIn(tx, "o", from, "PROCESSING") }))
 				execSQL(t, d, without)
-				err := d.Write(t.Context(), func(tx *db.Tx) error { return filing.Apply(tx, filing.Shift{Move: move, ID: "o", From: from}) })
+				err := d.Write(t.Context(), func(tx *db.Tx) error {
+					return filing.Apply(tx, filing.Shift{Move: move, ID: "o", From: from})
+				})
 				if !errors.Is(err, db.ErrStale) {
 					t.Errorf("%s, %s: %v", move, name, err)
 				}

@@ -47,7 +47,9 @@ func TestTheWordsOfAnAuthorityAreBounded(t *testing.T) {
 			}
 		}
 		n.File(invoice(officeCode, n.Supplier(officeCode, "s2"), "failed"))
-		n.Until("its lane rests", func() bool { return one[int64](t, d, "SELECT count(*) FROM lanes WHERE failures = 1") == 1 })
+		n.Until("its lane rests", func() bool {
+			return one[int64](t, d, "SELECT count(*) FROM lanes WHERE failures = 1") == 1
+		})
 		if got := one[int64](t, d, "SELECT max(length(trouble)) FROM lanes"); got == 0 || got > 2200 {
 			t.Errorf("the trouble of a lane has %d characters", got)
 		}

@@ -64,15 +64,16 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		mu      sync.Mutex
 		refusal *Refusal
 	)
-	nd := net.Dialer{Resolver: d.Resolver, ControlContext: func(ctx context.Context, network, address string, c syscall.RawConn) error {
-		err := d.Guard.Control(ctx, network, address, c)
-		mu.Lock()
-		defer mu.Unlock()
-		if refusal == nil {
-			errors.As(err, &refusal)
-		}
-		return err
-	}}
+	nd := net.Dialer{Resolver: d.Resolver,
+		ControlContext: func(ctx context.Context, network, address string, c syscall.RawConn) error {
+			err := d.Guard.Control(ctx, network, address, c)
+			mu.Lock()
+			defer mu.Unlock()
+			if refusal == nil {
+				errors.As(err, &refusal)
+			}
+			return err
+		}}
 	conn, err := nd.DialContext(ctx, network, address)
 	if err == nil {
 		return conn, nil

@@ -10,7 +10,8 @@ import (
 )
 
 func FuzzCheckURL(f *testing.F) {
-	for _, s := range []string{"https://r.example/", "https://0x7f.1/", "https://[::ffff:1.2.3.4]/", "https://u@h/", "https://bücher.example:8443/ü?x#y", "https://１２７.0.0.1/"} {
+	for _, s := range []string{"https://r.example/", "https://0x7f.1/", "https://[::ffff:1.2.3.4]/", "https://u@h/",
+		"https://bücher.example:8443/ü?x#y", "https://１２７.0.0.1/"} {
 		f.Add(s)
 	}
 	g, err := guard.New(guard.Config{Own: []string{"https://api.own.example"}})
@@ -31,7 +32,8 @@ func FuzzCheckURL(f *testing.F) {
 			t.Fatalf("%q became %q, then %q: %v", raw, got, again, err)
 		}
 		u, err := url.Parse(got)
-		if err != nil || u.Scheme != "https" || u.User != nil || u.Fragment != "" || len(got) > guard.URLCharactersMax || u.Hostname() == "api.own.example" {
+		if err != nil || u.Scheme != "https" || u.User != nil || u.Fragment != "" || len(got) > guard.URLCharactersMax ||
+			u.Hostname() == "api.own.example" {
 			t.Fatalf("%q became %q", raw, got)
 		}
 		if a, err := netip.ParseAddr(u.Hostname()); err == nil && g.CheckAddress(a) != nil {
@@ -44,7 +46,8 @@ func FuzzCheckURL(f *testing.F) {
 // configured, or the try ends there.
 func FuzzLocation(f *testing.F) {
 	for _, location := range []string{
-		"/b", "//other.example/b", "https://other.example:8443/x?y#z", "http://other.example/", "https://127.0.0.1/", "https://api.own.example/", "?x=y", "", "\\\\evil.example", "https://u:p@h/",
+		"/b", "//other.example/b", "https://other.example:8443/x?y#z", "http://other.example/", "https://127.0.0.1/",
+		"https://api.own.example/", "?x=y", "", "\\\\evil.example", "https://u:p@h/",
 		"HTTPS://OTHER.example./", "javascript:alert(1)", "https:/other.example", "https://0x7f.1/", "\t//h",
 	} {
 		f.Add(location)
@@ -68,7 +71,8 @@ func FuzzLocation(f *testing.F) {
 		}
 		got := hop.String()
 		u, err := url.Parse(got)
-		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.Hostname() == "api.own.example" || len(got) > guard.URLCharactersMax {
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" ||
+			u.Hostname() == "api.own.example" || len(got) > guard.URLCharactersMax {
 			t.Fatalf("%q leads to %q, %v", location, got, err)
 		}
 		if a, err := netip.ParseAddr(u.Hostname()); err == nil && g.CheckAddress(a) != nil {

@@ -171,9 +171,9 @@ func (g *Guard) With(allow []netip.Prefix) *Guard {
 	return &wider
 }
 
-// CheckURL applies the rules for a configured URL and returns its normalised form: lower-case scheme, host in its ASCII form without a trailing
-// dot, no default port, at least "/" as path. It is asked when an address is saved
-// and again before each try, since the operator's rules may have changed between.
+// CheckURL applies the rules for a configured URL and returns its normalised form: lower-case scheme, host in its ASCII
+// form without a trailing dot, no default port, at least "/" as path. It is asked when an address is saved and again
+// before each try, since the operator's rules may have changed between.
 func (g *Guard) CheckURL(raw string) (string, error) {
 	u, err := g.Parse(raw)
 	if err != nil {

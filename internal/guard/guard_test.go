@@ -44,31 +44,44 @@ var forms = []struct {
 	{"169.254.0.1", guard.ReasonLinkLocal}, {"169.254.255.255", guard.ReasonLinkLocal},
 	{"fe80::1", guard.ReasonLinkLocal}, {"febf::1", guard.ReasonLinkLocal},
 	{"fec0::1", guard.ReasonSiteLocal}, {"feff::1", guard.ReasonSiteLocal},
-	{"169.254.169.254", guard.ReasonMetadata}, {"169.254.170.2", guard.ReasonMetadata}, {"169.254.170.23", guard.ReasonMetadata},
-	{"100.100.100.200", guard.ReasonMetadata}, {"168.63.129.16", guard.ReasonMetadata}, {"192.0.0.192", guard.ReasonMetadata},
-	{"fd00:ec2::254", guard.ReasonMetadata}, {"fd00:ec2::23", guard.ReasonMetadata}, {"fd20:ce::254", guard.ReasonMetadata},
+	{"169.254.169.254", guard.ReasonMetadata}, {"169.254.170.2", guard.ReasonMetadata},
+	{"169.254.170.23", guard.ReasonMetadata},
+	{"100.100.100.200", guard.ReasonMetadata}, {"168.63.129.16", guard.ReasonMetadata},
+	{"192.0.0.192", guard.ReasonMetadata},
+	{"fd00:ec2::254", guard.ReasonMetadata}, {"fd00:ec2::23", guard.ReasonMetadata},
+	{"fd20:ce::254", guard.ReasonMetadata},
 	{"fe80::a9fe:a9fe", guard.ReasonMetadata},
-	{"224.0.0.1", guard.ReasonMulticast}, {"239.255.255.255", guard.ReasonMulticast}, {"ff02::1", guard.ReasonMulticast}, {"ff0e::1", guard.ReasonMulticast},
-	{"240.0.0.1", guard.ReasonReserved}, {"255.255.255.254", guard.ReasonReserved}, {"255.255.255.255", guard.ReasonReserved},
-	{"192.0.0.1", guard.ReasonReserved}, {"192.31.196.1", guard.ReasonReserved}, {"192.52.193.1", guard.ReasonReserved}, {"192.175.48.1", guard.ReasonReserved},
+	{"224.0.0.1", guard.ReasonMulticast}, {"239.255.255.255", guard.ReasonMulticast}, {"ff02::1", guard.ReasonMulticast},
+	{"ff0e::1", guard.ReasonMulticast},
+	{"240.0.0.1", guard.ReasonReserved}, {"255.255.255.254", guard.ReasonReserved},
+	{"255.255.255.255", guard.ReasonReserved},
+	{"192.0.0.1", guard.ReasonReserved}, {"192.31.196.1", guard.ReasonReserved}, {"192.52.193.1", guard.ReasonReserved},
+	{"192.175.48.1", guard.ReasonReserved},
 	{"2001:10::1", guard.ReasonReserved}, {"2001:20::1", guard.ReasonReserved}, {"2001:1ff:ffff::", guard.ReasonReserved},
 	{"2620:4f:8000::1", guard.ReasonReserved}, {"3ffe::1", guard.ReasonReserved},
-	{"198.18.0.1", guard.ReasonBenchmarking}, {"198.19.255.255", guard.ReasonBenchmarking}, {"2001:2::1", guard.ReasonBenchmarking},
-	{"192.0.2.1", guard.ReasonDocumentation}, {"198.51.100.1", guard.ReasonDocumentation}, {"203.0.113.255", guard.ReasonDocumentation},
-	{"2001:db8::1", guard.ReasonDocumentation}, {"3fff::1", guard.ReasonDocumentation}, {"3fff:fff::1", guard.ReasonDocumentation},
+	{"198.18.0.1", guard.ReasonBenchmarking}, {"198.19.255.255", guard.ReasonBenchmarking},
+	{"2001:2::1", guard.ReasonBenchmarking},
+	{"192.0.2.1", guard.ReasonDocumentation}, {"198.51.100.1", guard.ReasonDocumentation},
+	{"203.0.113.255", guard.ReasonDocumentation},
+	{"2001:db8::1", guard.ReasonDocumentation}, {"3fff::1", guard.ReasonDocumentation},
+	{"3fff:fff::1", guard.ReasonDocumentation},
 	{"100::1", guard.ReasonDiscard}, {"100:0:0:1::1", guard.ReasonDiscard},
-	{"192.88.99.1", guard.Reason6to4}, {"2002:7f00:1::", guard.Reason6to4}, {"2002:a9fe:a9fe::1", guard.Reason6to4}, {"2002:808:808::1", guard.Reason6to4},
-	{"64:ff9b::a9fe:a9fe", guard.ReasonNAT64}, {"64:ff9b::7f00:1", guard.ReasonNAT64}, {"64:ff9b::808:808", guard.ReasonNAT64},
+	{"192.88.99.1", guard.Reason6to4}, {"2002:7f00:1::", guard.Reason6to4}, {"2002:a9fe:a9fe::1", guard.Reason6to4},
+	{"2002:808:808::1", guard.Reason6to4},
+	{"64:ff9b::a9fe:a9fe", guard.ReasonNAT64}, {"64:ff9b::7f00:1", guard.ReasonNAT64},
+	{"64:ff9b::808:808", guard.ReasonNAT64},
 	{"64:ff9b:1::1", guard.ReasonNAT64}, {"64:ff9b:1:ffff::a00:1", guard.ReasonNAT64},
 	{"2001::1", guard.ReasonTeredo}, {"2001:0:4136:e378:8000:63bf:80ff:fffe", guard.ReasonTeredo},
 	{"5f00::1", guard.ReasonSegmentRouting}, {"5f00:ffff::1", guard.ReasonSegmentRouting},
 	{"::2", guard.ReasonCompatible}, {"::127.0.0.1", guard.ReasonCompatible}, {"::8.8.8.8", guard.ReasonCompatible},
 	{"::ffff:0:127.0.0.1", guard.ReasonMapped}, {"::ffff:0:8.8.8.8", guard.ReasonMapped},
 	{"2400::5efe:127.0.0.1", guard.ReasonISATAP}, {"2400::200:5efe:10.0.0.1", guard.ReasonISATAP},
-	{"64:ff9b:2::1", guard.ReasonNotGlobal}, {"200::1", guard.ReasonNotGlobal}, {"4000::1", guard.ReasonNotGlobal}, {"e000::1", guard.ReasonNotGlobal},
+	{"64:ff9b:2::1", guard.ReasonNotGlobal}, {"200::1", guard.ReasonNotGlobal}, {"4000::1", guard.ReasonNotGlobal},
+	{"e000::1", guard.ReasonNotGlobal},
 	{"fe00::1", guard.ReasonNotGlobal}, {"1::1", guard.ReasonNotGlobal},
 	// A mapped answer is dialled as the IPv4 address it is.
-	{"::ffff:127.0.0.1", guard.ReasonLoopback}, {"::ffff:169.254.169.254", guard.ReasonMetadata}, {"::ffff:10.0.0.1", guard.ReasonPrivate},
+	{"::ffff:127.0.0.1", guard.ReasonLoopback}, {"::ffff:169.254.169.254", guard.ReasonMetadata},
+	{"::ffff:10.0.0.1", guard.ReasonPrivate},
 	{"::ffff:0.0.0.0", guard.ReasonUnspecified}, {"::ffff:100.64.0.1", guard.ReasonShared},
 }
 
@@ -131,20 +144,25 @@ func TestNamesOfTheMachineAndOfMetadataServicesAreRefusedBeforeAnybodyIsAsked(t 
 	cloud := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("169.254.169.254/32")}})
 	wide := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")}})
 	for name, want := range map[string]guard.Reason{
-		"localhost": guard.ReasonLoopback, "LOCALHOST.": guard.ReasonLoopback, "a.b.localhost": guard.ReasonLoopback, "localhost.localdomain": guard.ReasonLoopback, "ip6-localhost": guard.ReasonLoopback,
+		"localhost": guard.ReasonLoopback, "LOCALHOST.": guard.ReasonLoopback, "a.b.localhost": guard.ReasonLoopback,
+		"localhost.localdomain": guard.ReasonLoopback, "ip6-localhost": guard.ReasonLoopback,
 		"ｌｏｃａｌｈｏｓｔ": guard.ReasonLoopback,
-		"metadata":  guard.ReasonMetadata, "metadata.google.internal": guard.ReasonMetadata, "Metadata.Google.Internal.": guard.ReasonMetadata, "metadata.goog": guard.ReasonMetadata, "instance-data": guard.ReasonMetadata,
+		"metadata":  guard.ReasonMetadata, "metadata.google.internal": guard.ReasonMetadata,
+		"Metadata.Google.Internal.": guard.ReasonMetadata, "metadata.goog": guard.ReasonMetadata,
+		"instance-data":     guard.ReasonMetadata,
 		"localhost.example": "", "notlocalhost": "", "metadata.example": "", "mylocalhost.example": "",
 	} {
 		for what, c := range map[string]struct {
 			g    *guard.Guard
 			open guard.Reason
-		}{"strict": {strict, ""}, "loopback is open": {here, guard.ReasonLoopback}, "the service is open by name": {cloud, guard.ReasonMetadata}, "its network is open": {wide, ""}} {
+		}{"strict": {strict, ""}, "loopback is open": {here, guard.ReasonLoopback},
+			"the service is open by name": {cloud, guard.ReasonMetadata}, "its network is open": {wide, ""}} {
 			wanted := want
 			if want == c.open {
 				wanted = ""
 			}
-			if _, err := c.g.CheckURL("https://" + name + ":8443/hook"); reasonOf(err) != wanted || (err == nil) != (wanted == "") {
+			if _, err := c.g.CheckURL("https://" + name + ":8443/hook"); reasonOf(err) != wanted ||
+				(err == nil) != (wanted == "") {
 				t.Errorf("%s, %s: %v, want %q", name, what, err, wanted)
 			}
 		}
@@ -160,7 +178,8 @@ func TestWithOpensNetworksToOneAndNobodyElse(t *testing.T) {
 		address string
 		want    guard.Reason
 	}{
-		{wider, "10.1.0.1", ""}, {wider, "10.2.0.1", ""}, {wider, "10.3.0.1", guard.ReasonPrivate}, {wider, "10.2.9.1", guard.ReasonDenied}, {wider, "169.254.169.254", guard.ReasonMetadata},
+		{wider, "10.1.0.1", ""}, {wider, "10.2.0.1", ""}, {wider, "10.3.0.1", guard.ReasonPrivate},
+		{wider, "10.2.9.1", guard.ReasonDenied}, {wider, "169.254.169.254", guard.ReasonMetadata},
 		{g, "10.1.0.1", ""}, {g, "10.2.0.1", guard.ReasonPrivate},
 		{wider.With(prefix("0.0.0.0/0")), "169.254.169.254", guard.ReasonMetadata},
 		{g.With(nil), "10.2.0.1", guard.ReasonPrivate},
@@ -172,7 +191,8 @@ func TestWithOpensNetworksToOneAndNobodyElse(t *testing.T) {
 	}
 	// Two that begin with the same guard do not see each other's networks.
 	other := g.With(prefix("10.4.0.0/16"))
-	if reasonOf(wider.CheckAddress(netip.MustParseAddr("10.4.0.1"))) != guard.ReasonPrivate || other.CheckAddress(netip.MustParseAddr("10.4.0.1")) != nil {
+	if reasonOf(wider.CheckAddress(netip.MustParseAddr("10.4.0.1"))) != guard.ReasonPrivate ||
+		other.CheckAddress(netip.MustParseAddr("10.4.0.1")) != nil {
 		t.Error("networks of one are open to another")
 	}
 }
@@ -197,10 +217,13 @@ func TestAddressFormsAsLiterals(t *testing.T) {
 
 func TestPublicAddressesPass(t *testing.T) {
 	g := newGuard(t, guard.Config{})
-	for _, a := range guardtest.Addrs("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
-		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.167.255.255", "192.169.0.0",
+	for _, a := range guardtest.Addrs("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
+		"126.255.255.255", "128.0.0.0",
+		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.167.255.255",
+		"192.169.0.0",
 		"198.17.255.255", "198.20.0.0", "223.255.255.255", "168.63.129.15", "168.63.129.17", "1.0.0.0",
-		"2606:4700:4700::1111", "2a00:1450::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2620:4f:8001::1", "3fff:1000::1", "2400::1") {
+		"2606:4700:4700::1111", "2a00:1450::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2620:4f:8001::1",
+		"3fff:1000::1", "2400::1") {
 		if err := g.CheckAddress(a); err != nil {
 			t.Errorf("%s: %v", a, err)
 		}
@@ -373,9 +396,11 @@ func TestControlDecidesOnTheConnectedAddress(t *testing.T) {
 		{"tcp4", "8.8.8.8:443", ""}, {"tcp6", "[2606:4700::1]:8443", ""}, {"tcp4", "8.8.8.8:80", ""},
 		{"tcp4", "8.8.8.8:25", guard.ReasonPort}, {"tcp4", "127.0.0.1:443", guard.ReasonLoopback},
 		{"tcp6", "[fe80::1%eth0]:443", guard.ReasonZone}, {"udp4", "8.8.8.8:443", guard.ReasonNetwork},
-		{"unix", "/run/x.sock", guard.ReasonNetwork}, {"tcp4", "name:443", guard.ReasonHost}, {"tcp6", "[::ffff:8.8.8.8]:443", guard.ReasonMapped},
+		{"unix", "/run/x.sock", guard.ReasonNetwork}, {"tcp4", "name:443", guard.ReasonHost},
+		{"tcp6", "[::ffff:8.8.8.8]:443", guard.ReasonMapped},
 	} {
-		if err := g.Control(context.Background(), c.network, c.address, nil); reasonOf(err) != c.want || (err == nil) != (c.want == "") {
+		if err := g.Control(context.Background(), c.network, c.address, nil); reasonOf(err) != c.want ||
+			(err == nil) != (c.want == "") {
 			t.Errorf("%s %s: %v, want %q", c.network, c.address, err, c.want)
 		}
 	}
@@ -385,7 +410,8 @@ func TestGuardRefusesAConfigurationItCannotKeep(t *testing.T) {
 	for _, c := range []guard.Config{
 		{Allow: []netip.Prefix{{}}},
 		{Deny: []netip.Prefix{netip.MustParsePrefix("::ffff:10.0.0.0/104")}},
-		{Own: []string{"api.example"}}, {Own: []string{"https://"}}, {Own: []string{"https://api..example"}}, {Own: []string{"https://api.example:99999"}},
+		{Own: []string{"api.example"}}, {Own: []string{"https://"}}, {Own: []string{"https://api..example"}},
+		{Own: []string{"https://api.example:99999"}},
 	} {
 		if _, err := guard.New(c); err == nil {
 			t.Errorf("%+v was accepted", c)

@@ -41,7 +41,8 @@ func Lift(tx *db.Tx, p operation.Place) error {
 
 // List lists the suppliers that are held.
 func List(r db.Reader) ([]Hold, error) {
-	list, err := db.Collect(r, scanHold, "SELECT "+columns+" FROM supplier_holds WHERE released_at IS NULL ORDER BY client_id, supplier_id")
+	list, err := db.Collect(r, scanHold,
+		"SELECT "+columns+" FROM supplier_holds WHERE released_at IS NULL ORDER BY client_id, supplier_id")
 	if err != nil {
 		return nil, fmt.Errorf("list holds: %w", err)
 	}

@@ -52,7 +52,8 @@ func ReadCursor(text string) (Cursor, error) {
 	at, last, _ := strings.Cut(string(raw), ".")
 	micros, wrong := strconv.ParseInt(at, 10, 64)
 	if err != nil || wrong != nil || !Valid(last) {
-		return Cursor{}, fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
+		return Cursor{}, fault.New(fault.Invalid,
+			"the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
 	}
 	return Cursor{micros, last}, nil
 }

@@ -20,7 +20,8 @@ func TestIdsAreValidAndDiffer(t *testing.T) {
 		}
 		seen[one] = true
 	}
-	for _, text := range []string{"", "0", ids.New() + "0", ids.New()[1:], "G0112233445566778899aabbccddeeff", "00112233445566778899AABBCCDDEEFF"} {
+	for _, text := range []string{"", "0", ids.New() + "0", ids.New()[1:], "G0112233445566778899aabbccddeeff",
+		"00112233445566778899AABBCCDDEEFF"} {
 		if ids.Valid(text) {
 			t.Errorf("%q is taken for an id", text)
 		}

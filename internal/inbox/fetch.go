@@ -124,10 +124,12 @@ func (i *Inbox) ask(ctx context.Context, m mailbox) (got looked) {
 }
 
 // safely asks the pack; its panic is a look that failed.
-func (i *Inbox) safely(ctx context.Context, at country.Environment, f *country.Fetch, in country.Inquiry) (got country.Fetched, err error) {
+func (i *Inbox) safely(ctx context.Context, at country.Environment, f *country.Fetch,
+	in country.Inquiry) (got country.Fetched, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			i.log.Error("a pack panicked while checking a mailbox", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			i.log.Error("a pack panicked while checking a mailbox", "authority", at.String(), "panic", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
 			err = errors.New("the pack panicked")
 		}
 	}()

@@ -65,7 +65,8 @@ type fetching struct {
 
 func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 	t.Helper()
-	f := &fetching{office: &postOffice{boxes: map[string]func(context.Context, country.Inquiry) (country.Fetched, error){}, looks: map[string]int{}, done: make(chan string, 1000)}}
+	f := &fetching{office: &postOffice{boxes: map[string]func(context.Context,
+		country.Inquiry) (country.Fetched, error){}, looks: map[string]int{}, done: make(chan string, 1000)}}
 	f.pack = world.Reference(transaction.ReferenceCode, country.ByNumber)
 	f.pack.Enrol = nil // nobody is there to enrol at
 	f.pack.Fetch = &country.Fetch{Look: f.office.look, Every: every}
@@ -76,10 +77,12 @@ func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 	log := slog.New(slog.DiscardHandler)
 	alerts, err := alert.New(d, log, f.reg)
 	must(t, err)
-	f.companies = onboarding.New(onboarding.Config{DB: d, Atlas: atlas, BaseURL: "http://localhost", Stored: func(tx *db.Tx, clientID string, live bool, s country.Supplier) error {
-		return f.Follow(tx, clientID, live, s)
-	}})
-	f.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: f.reg,
+	f.companies = onboarding.New(onboarding.Config{DB: d, Atlas: atlas, BaseURL: "http://localhost",
+		Stored: func(tx *db.Tx, clientID string, live bool, s country.Supplier) error {
+			return f.Follow(tx, clientID, live, s)
+		}})
+	f.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas,
+		Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: f.reg,
 		Companies: f.companies, Alerts: alerts, HandleMessage: f.hear})
 	must(t, err)
 	return f
@@ -88,8 +91,9 @@ func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 // company onboards one and answers its id.
 func (f *fetching) company(client, number string) string {
 	f.t.Helper()
-	id, err := f.companies.Ensure(f.t.Context(), client, onboarding.NewCompany{ExternalID: number, CountryCode: "XX", LegalName: "Shop", TaxNumber: number,
-		Address: transaction.Address{AddressLine1: "High Street 1", City: "Town", PostalCode: "1000", CountryCode: "XX"}})
+	id, err := f.companies.Ensure(f.t.Context(), client,
+		onboarding.NewCompany{ExternalID: number, CountryCode: "XX", LegalName: "Shop", TaxNumber: number,
+			Address: transaction.Address{AddressLine1: "High Street 1", City: "Town", PostalCode: "1000", CountryCode: "XX"}})
 	must(f.t, err)
 	return id
 }
@@ -107,12 +111,14 @@ func pages(number string, n int) func(context.Context, country.Inquiry) (country
 			return country.Fetched{Cursor: in.Cursor}, nil
 		}
 		at++
-		return country.Fetched{Messages: []country.Message{letter(fmt.Sprintf("%s/%d", number, at), number)}, Cursor: fmt.Sprint(at), More: at < n}, nil
+		return country.Fetched{Messages: []country.Message{letter(fmt.Sprintf("%s/%d", number, at), number)},
+			Cursor: fmt.Sprint(at), More: at < n}, nil
 	}
 }
 
 func letter(key, handle string) country.Message {
-	return country.Message{Key: key, Handle: handle, Receipt: country.Receipt{Outcome: country.Accepted}, Raw: []byte("as it came")}
+	return country.Message{Key: key, Handle: handle, Receipt: country.Receipt{Outcome: country.Accepted},
+		Raw: []byte("as it came")}
 }
 
 // until waits for a count.
@@ -140,7 +146,8 @@ func TestWhatWaitsInMailboxesIsTakenOnceByTheCompanyItIsFor(t *testing.T) {
 		f.run()
 		f.until(8, "SELECT count(*) FROM inbox_messages WHERE taken_at IS NOT NULL")
 		f.until(2, "SELECT count(*) FROM inbox_mailboxes WHERE lease_until IS NULL AND brought = CASE company_id WHEN '"+a+"' THEN 5 ELSE 3 END AND cursor = CASE company_id WHEN '"+a+"' THEN '5' ELSE '3' END")
-		if n := f.count("SELECT count(*) FROM inbox_messages WHERE client_id = 'c2' AND company_id = '" + b + "' AND handle = 'B'"); n != 3 {
+		if n := f.count("SELECT count(*) FROM inbox_messages WHERE client_id = 'c2' AND company_id = '" + b +
+			"' AND handle = 'B'"); n != 3 {
 			t.Errorf("%d messages are known to be B's", n)
 		}
 		// The cursor was lost, as by a restored backup: everything comes again, and is nothing.

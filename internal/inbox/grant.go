@@ -31,21 +31,27 @@ func (i *Inbox) returned(w http.ResponseWriter, r *http.Request, at country.Envi
 		return
 	}
 	err := i.cfg.Grant(r.Context(), at, r.URL.Query())
-	words, outcome := grantWords{http.StatusOK, "Thank you", "The company is being connected. You can close this window."}, wasStored
+	words, outcome := grantWords{http.StatusOK, "Thank you",
+		"The company is being connected. You can close this window."}, wasStored
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 	case kind == fault.NotFound, kind == fault.Invalid:
-		words, outcome = grantWords{http.StatusBadRequest, "Unknown link", "It was not created by this service, or was altered. Please start again where you found the link."}, wasRefused
+		words, outcome = grantWords{http.StatusBadRequest, "Unknown link",
+			"It was not created by this service, or was altered. Please start again where you found the link."}, wasRefused
 	case kind == fault.Conflict:
-		words, outcome = grantWords{http.StatusConflict, "This link was already used", "A link works once. If the company is not connected yet, please start again where you found the link."}, wasRepeated
+		words, outcome = grantWords{http.StatusConflict, "This link was already used",
+			"A link works once. If the company is not connected yet, please start again where you found the link."}, wasRepeated
 	case kind == fault.Expired:
-		words, outcome = grantWords{http.StatusGone, "This link has expired", "A link works for ten minutes. Please start again where you found it to get a new one."}, wasInvalid
+		words, outcome = grantWords{http.StatusGone, "This link has expired",
+			"A link works for ten minutes. Please start again where you found it to get a new one."}, wasInvalid
 	default:
-		words, outcome = grantWords{http.StatusServiceUnavailable, "Something went wrong", "Please reload this page in a minute."}, wasFailed
+		words, outcome = grantWords{http.StatusServiceUnavailable, "Something went wrong",
+			"Please reload this page in a minute."}, wasFailed
 	}
 	i.count(at.Code, outcome)
 	if err != nil && i.words.Allow() {
-		i.log.Warn("a browser returned from an authority without a valid state", "authority", at.String(), "status", words.status, "error", err)
+		i.log.Warn("a browser returned from an authority without a valid state", "authority", at.String(), "status",
+			words.status, "error", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

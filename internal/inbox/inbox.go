@@ -105,8 +105,10 @@ const (
 // New registers the metric and returns an inbox.
 func New(c Config) (*Inbox, error) {
 	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20),
-		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total", Help: "Calls from authorities, by country and outcome."}, []string{"country", "outcome"}),
-		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total", Help: "Fetches of companies' mailboxes at authorities, by country and outcome."}, []string{"country", "outcome"})}
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total",
+			Help: "Calls from authorities, by country and outcome."}, []string{"country", "outcome"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total",
+			Help: "Fetches of companies' mailboxes at authorities, by country and outcome."}, []string{"country", "outcome"})}
 	if c.Metrics != nil {
 		if err := errors.Join(c.Metrics.Register(i.calls), c.Metrics.Register(i.fetches)); err != nil {
 			return nil, fmt.Errorf("register the metrics of messages: %w", err)
@@ -170,7 +172,8 @@ func (i *Inbox) place(path string) (at country.Environment, rest string, ok bool
 }
 
 // take reads one call and stores what it says.
-func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environment, rest string) (country.CallReply, string, error) {
+func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environment,
+	rest string) (country.CallReply, string, error) {
 	client, err := i.client(r, at)
 	if err != nil {
 		return country.CallReply{}, wasRefused, err
@@ -187,7 +190,8 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	if err != nil && !errors.Is(err, country.ErrNoAddress) {
 		return country.CallReply{}, wasFailed, err
 	}
-	call := country.Call{Method: r.Method, Path: rest, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, Client: client, At: i.db.Wall()}
+	call := country.Call{Method: r.Method, Path: rest, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body,
+		Client: client, At: i.db.Wall()}
 	messages, reply, err := i.read(at, to, call)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Unauthenticated, kind == fault.Forbidden:
@@ -199,7 +203,8 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	case err != nil:
 		return reply, wasFailed, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), storeFor) // an authority that hangs up has told us all the same
+	// an authority that hangs up has told us all the same
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), storeFor)
 	defer cancel()
 	fresh, err := i.Store(ctx, at, messages)
 	switch {
@@ -226,7 +231,8 @@ func (i *Inbox) client(r *http.Request, at country.Environment) (*x509.Certifica
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trust, Intermediates: between, CurrentTime: i.db.Wall(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trust, Intermediates: between, CurrentTime: i.db.Wall(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
 		return nil, fault.New(fault.Forbidden, "the certificate was not issued by the CA set for %s", at).Because(err)
 	}
@@ -234,10 +240,12 @@ func (i *Inbox) client(r *http.Request, at country.Environment) (*x509.Certifica
 }
 
 // read asks the pack; its panic is our failure, which the authority repeats.
-func (i *Inbox) read(at country.Environment, to country.Endpoint, c country.Call) (list []country.Message, reply country.CallReply, err error) {
+func (i *Inbox) read(at country.Environment, to country.Endpoint,
+	c country.Call) (list []country.Message, reply country.CallReply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			i.log.Error("a pack panicked while reading a call", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			i.log.Error("a pack panicked while reading a call", "authority", at.String(), "panic", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
 			err = errors.New("the call could not be read")
 		}
 	}()
@@ -281,7 +289,8 @@ func (i *Inbox) refuse(w http.ResponseWriter, r *http.Request, at country.Enviro
 		w.Header().Set("Retry-After", "5")
 	}
 	if i.words.Allow() {
-		i.log.Warn("a call to the callback listener was rejected", "authority", at.String(), "from", r.RemoteAddr, "status", status, "error", err)
+		i.log.Warn("a call to the callback listener was rejected", "authority", at.String(), "from", r.RemoteAddr, "status",
+			status, "error", err)
 	}
 	http.Error(w, http.StatusText(status), status)
 }

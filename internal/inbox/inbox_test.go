@@ -55,12 +55,16 @@ type house struct {
 
 func build(t *testing.T, d *db.DB) *house {
 	t.Helper()
-	h := &house{t: t, d: d, reg: prometheus.NewRegistry(), log: &bytes.Buffer{}, known: map[string]bool{}, told: make(chan struct{}, 100)}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber)}, Simulators: "http://127.0.0.1:1"})
+	h := &house{t: t, d: d, reg: prometheus.NewRegistry(), log: &bytes.Buffer{}, known: map[string]bool{},
+		told: make(chan struct{}, 100)}
+	atlas, err := country.NewAtlas(country.AtlasConfig{
+		Packs:      []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber)},
+		Simulators: "http://127.0.0.1:1"})
 	must(t, err)
 	t.Cleanup(atlas.Close)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	h.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: h.reg, HandleMessage: h.hear})
+	h.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas,
+		Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: h.reg, HandleMessage: h.hear})
 	must(t, err)
 	server := httptest.NewServer(h.Inbox)
 	t.Cleanup(server.Close)
@@ -109,7 +113,8 @@ func (h *house) post(path string, body []byte, key string) int {
 
 func callback(t *testing.T, id, key string) []byte {
 	t.Helper()
-	text, err := json.Marshal(xxwire.Callback{ID: id, Key: key, Receipt: xxwire.Receipt{Number: "A-1", Outcome: xxwire.OutcomeAccepted, AuthorityID: "XX-1", SHA256: "ab"}})
+	text, err := json.Marshal(xxwire.Callback{ID: id, Key: key,
+		Receipt: xxwire.Receipt{Number: "A-1", Outcome: xxwire.OutcomeAccepted, AuthorityID: "XX-1", SHA256: "ab"}})
 	must(t, err)
 	return text
 }
@@ -149,7 +154,8 @@ func TestAMessageIsStoredBeforeItIsAnsweredAndTakenOnce(t *testing.T) {
 		h.post(receipts, callback(t, "m1", "k1"), ours)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if len(h.heard) != 1 || h.heard[0].Receipt.Outcome != country.Accepted || h.heard[0].Receipt.AuthorityID1 != "XX-1" || len(h.heard[0].Raw) == 0 {
+		if len(h.heard) != 1 || h.heard[0].Receipt.Outcome != country.Accepted ||
+			h.heard[0].Receipt.AuthorityID1 != "XX-1" || len(h.heard[0].Raw) == 0 {
 			t.Errorf("heard %+v", h.heard)
 		}
 		if n := h.count("SELECT count(*) FROM inbox_messages"); n != 1 {
@@ -191,7 +197,8 @@ func TestAMessageForAnUnknownDocumentIsKeptAndShown(t *testing.T) {
 	must(t, h.d.Read(t.Context(), func(r db.Reader) error {
 		list, err := inbox.Unknown(r, 10)
 		must(t, err)
-		if len(list) != 1 || list[0].Key != "early" || list[0].Handle != "k9" || list[0].At.String() != "XX.test" || !strings.Contains(list[0].Raw, "k9") {
+		if len(list) != 1 || list[0].Key != "early" || list[0].Handle != "k9" || list[0].At.String() != "XX.test" ||
+			!strings.Contains(list[0].Raw, "k9") {
 			t.Errorf("%+v", list)
 		}
 		if _, err := inbox.Unknown(r, 501); err == nil {
@@ -223,10 +230,11 @@ func TestStrangersAndWhatCannotBeReadLeaveNothing(t *testing.T) {
 		key  string
 		want int
 	}{
-		"a stranger":                {receipts, callback(t, "m1", "k1"), "guessed", http.StatusUnauthorized},
-		"no JSON":                   {receipts, []byte("{"), ours, http.StatusBadRequest},
-		"no id":                     {receipts, callback(t, "", "k1"), ours, http.StatusBadRequest},
-		"an unknown outcome":        {receipts, []byte(`{"id":"a","key":"b","receipt":{"number":"1","outcome":"maybe"}}`), ours, http.StatusBadRequest},
+		"a stranger": {receipts, callback(t, "m1", "k1"), "guessed", http.StatusUnauthorized},
+		"no JSON":    {receipts, []byte("{"), ours, http.StatusBadRequest},
+		"no id":      {receipts, callback(t, "", "k1"), ours, http.StatusBadRequest},
+		"an unknown outcome": {receipts, []byte(`{"id":"a","key":"b","receipt":{"number":"1","outcome":"maybe"}}`),
+			ours, http.StatusBadRequest},
 		"past the limit of bytes":   {receipts, large, ours, http.StatusRequestEntityTooLarge},
 		"another path of the pack":  {"/authorities/xx/test/else", callback(t, "m1", "k1"), ours, http.StatusNotFound},
 		"no path at all":            {"/authorities/xx", nil, ours, http.StatusNotFound},

@@ -14,7 +14,8 @@ import (
 // mailboxQueue leases companies whose messages wait at their authority. A mailbox
 // is one row and one key, so clients take turns and endpoints can be bounded.
 var mailboxQueue = &lease.Queue[mailbox]{
-	Table: "inbox_mailboxes", ID: "mailbox", Key: "mailbox", Columns: "country, live, client_id, company_id, cursor, failures, failing_since", Scan: scanMailbox,
+	Table: "inbox_mailboxes", ID: "mailbox", Key: "mailbox",
+	Columns: "country, live, client_id, company_id, cursor, failures, failing_since", Scan: scanMailbox,
 	Group: "|", // a mailbox begins with its client
 }
 
@@ -28,7 +29,8 @@ type mailbox struct {
 }
 
 func scanMailbox(scan func(...any) error) (m mailbox, err error) {
-	err = scan(&m.at.Code, (*bool)(&m.at.Live), &m.of.Scope, &m.of.SupplierID, &m.cursor, &m.failures, db.NullInstant(&m.failingSince))
+	err = scan(&m.at.Code, (*bool)(&m.at.Live), &m.of.Scope, &m.of.SupplierID, &m.cursor, &m.failures,
+		db.NullInstant(&m.failingSince))
 	return m, err
 }
 
@@ -95,7 +97,8 @@ func (i *Inbox) followAll(ctx context.Context) error {
 			}
 			err = i.db.Write(ctx, func(tx *db.Tx) error {
 				tx.Wake(mailboxQueue.Table)
-				return tx.InsertReturning(db.Insert{Table: "inbox_mailboxes", Columns: mailboxColumns, Suffix: "ON CONFLICT (mailbox) DO NOTHING RETURNING mailbox"},
+				return tx.InsertReturning(db.Insert{Table: "inbox_mailboxes", Columns: mailboxColumns,
+					Suffix: "ON CONFLICT (mailbox) DO NOTHING RETURNING mailbox"},
 					rows, func(*db.Rows) error { return nil })
 			})
 			if err != nil {

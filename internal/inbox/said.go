@@ -12,7 +12,8 @@ import (
 // order in which it came.
 func Said(r db.Reader, d *db.DB, operations []string) (map[string][]country.Receipt, error) {
 	said := map[string][]country.Receipt{}
-	rows, err := r.Query("SELECT operation_id, receipt FROM inbox_messages WHERE "+d.In("operation_id", "$1")+" ORDER BY message_id", db.Strings(operations))
+	rows, err := r.Query("SELECT operation_id, receipt FROM inbox_messages WHERE "+d.In("operation_id", "$1")+
+		" ORDER BY message_id", db.Strings(operations))
 	if err != nil {
 		return nil, fmt.Errorf("read received messages: %w", err)
 	}

@@ -18,7 +18,8 @@ import (
 
 // queue leases messages that wait for their filing.
 var queue = &lease.Queue[stored]{
-	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
+	Table: "inbox_messages", ID: "message_id", Key: "endpoint",
+	Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
 }
 
 // stored is a message as it waits.
@@ -41,7 +42,8 @@ func scanStored(scan func(...any) error) (s stored, err error) {
 	var text string
 	var received int64
 	var client, company *string
-	err = scan(&s.at.Code, (*bool)(&s.at.Live), &s.message.Key, &s.message.Handle, &text, &s.message.Raw, &received, &s.tries, &client, &company)
+	err = scan(&s.at.Code, (*bool)(&s.at.Live), &s.message.Key, &s.message.Handle, &text, &s.message.Raw, &received,
+		&s.tries, &client, &company)
 	if err != nil {
 		return s, err
 	}

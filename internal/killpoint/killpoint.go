@@ -30,5 +30,6 @@ const (
 
 // Points are all of them.
 func Points() []Point {
-	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard, Uploaded, Closed, Gathered}
+	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard,
+		Uploaded, Closed, Gathered}
 }

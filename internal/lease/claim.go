@@ -85,7 +85,8 @@ func (q *Queue[T]) findKeys(ctx context.Context, d *db.DB, c Claim, look look) (
 	return found, err
 }
 
-func (q *Queue[T]) claimFound(ctx context.Context, d *db.DB, days *spans, keys []string, rooms []int64) (leases []*Lease[T], err error) {
+func (q *Queue[T]) claimFound(ctx context.Context, d *db.DB, days *spans, keys []string,
+	rooms []int64) (leases []*Lease[T], err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -102,7 +103,8 @@ func (q *Queue[T]) claimFound(ctx context.Context, d *db.DB, days *spans, keys [
 
 func (q *Queue[T]) claimOldest(tx *db.Tx, look look, limit int) ([]*Lease[T], error) {
 	until := db.Micros(tx.Now().Add(Term))
-	return q.claimed(tx.Query(q.oldestText(dialectOf(tx), look.days), look.days.after(until, tx.Node(), db.Micros(tx.Now()), limit, look.from)...))
+	return q.claimed(tx.Query(q.oldestText(dialectOf(tx), look.days),
+		look.days.after(until, tx.Node(), db.Micros(tx.Now()), limit, look.from)...))
 }
 
 // claimKeys takes rows of the keys, of each as many as it has room for.

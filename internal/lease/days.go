@@ -96,7 +96,9 @@ func (q *Queue[T]) openDays(ctx context.Context, d *db.DB) (s *spans, err error)
 		if err := r.Row(text(lastDaySQL)).Scan(&last); err != nil || last == "" {
 			return err
 		}
-		open, err = db.Collect(r, func(scan func(...any) error) (s span, err error) { return s, scan(&s.from, &s.to) }, text(openDaysSQL))
+		open, err = db.Collect(r, func(scan func(...any) error) (s span, err error) {
+			return s, scan(&s.from, &s.to)
+		}, text(openDaysSQL))
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,8 @@ type eventStore struct {
 	spent      map[string]int64
 }
 
-// cpu is what the server's process of this session has used, in nanoseconds: other work on the machine does not blur it.
+// cpu is what the server's process of this session has used, in nanoseconds: other work on the machine does not blur
+// it.
 func (s *eventStore) cpu(b *testing.B) int64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", s.pid))
@@ -68,7 +69,9 @@ func newEventStore(b *testing.B, name string) *eventStore {
 	s.statements, err = lease.QueueStatements(ctx, q, d, "c001 x")
 	must(b, err)
 	s.statements["look for days"] = lease.Statement{Text: lease.OpenDaysText(eventQueue())}
-	s.statements["record"] = lease.Statement{Text: "UPDATE webhook_events SET tries = tries + 1, due_at = due_at WHERE webhook_id = $1", Args: []any{eventID(d.Now(), 1)}}
+	s.statements["record"] = lease.Statement{
+		Text: "UPDATE webhook_events SET tries = tries + 1, due_at = due_at WHERE webhook_id = $1",
+		Args: []any{eventID(d.Now(), 1)}}
 	s.statements["insert"] = lease.Statement{Text: `INSERT INTO webhook_events (webhook_id, client_id, event_type, resource_id, resource_path, lane, status, created_at, due_at)
 		SELECT $1 || lpad(nextval('bench')::text, 28, '0'), 'c', 'x', 'r', '/r', 'c001 x', 'pending', 1, 1 FROM generate_series(1, 10)`, Args: []any{eventIDFrom(d.Now())}}
 	_, err = s.conn.Exec(ctx, "CREATE SEQUENCE bench START 1000000")
@@ -76,8 +79,9 @@ func newEventStore(b *testing.B, name string) *eventStore {
 	return s
 }
 
-// BenchmarkQueueAmongDays measures what the statements of the queue cost the server in
-// 108 partitions whose open days are known, and where they are not, taking turns: 120,000 events, 2,000 of them due. All in milliseconds of its processor.
+// BenchmarkQueueAmongDays measures what the statements of the queue cost the server in 108 partitions whose open days
+// are known, and where they are not, taking turns: 120,000 events, 2,000 of them due. All in milliseconds of its
+// processor.
 func BenchmarkQueueAmongDays(b *testing.B) {
 	var stores []*eventStore
 	for _, name := range []string{"days", "unknown"} {

@@ -34,7 +34,8 @@ func eventQueue() *lease.Queue[string] {
 func manyDays(t testing.TB, d *db.DB, days, each int) {
 	t.Helper()
 	if d.Engine() == "postgres" && days > 0 {
-		for _, text := range []string{"DROP TABLE webhook_events_before", "UPDATE partitioned SET first_day = 1 WHERE name = 'webhook_events'",
+		for _, text := range []string{"DROP TABLE webhook_events_before",
+			"UPDATE partitioned SET first_day = 1 WHERE name = 'webhook_events'",
 			fmt.Sprintf("SELECT count(make_partition('webhook_events', current_date - DATE '1970-01-01' + n, 1000000000000)) FROM generate_series(%d, 7) AS n", -days)} {
 			must(t, d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(text) }))
 		}
@@ -48,10 +49,12 @@ func fillEvents(t testing.TB, d *db.DB, days, each int) {
 		at := d.Now().Add(-time.Duration(day+1) * 24 * time.Hour)
 		rows := make([][]any, each)
 		for i := range rows {
-			rows[i] = []any{eventID(at, i), "c", "x", "r", "/r", fmt.Sprintf("c%03d x", i%200), "delivered", db.Micros(at), db.Micros(at)}
+			rows[i] = []any{eventID(at, i), "c", "x", "r", "/r", fmt.Sprintf("c%03d x", i%200), "delivered", db.Micros(at),
+				db.Micros(at)}
 		}
 		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-			return tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,created_at,closed_at", rows...)
+			return tx.Insert("webhook_events",
+				"webhook_id,client_id,event_type,resource_id,resource_path,lane,status,created_at,closed_at", rows...)
 		}))
 	}
 }
@@ -61,10 +64,12 @@ func addEvents(t testing.TB, d *db.DB, at time.Time, from, n int) {
 	t.Helper()
 	rows := make([][]any, n)
 	for i := range rows {
-		rows[i] = []any{eventID(at, from+i), "c", "x", "r", "/r", fmt.Sprintf("c%03d x", i%200), fmt.Sprint("s", i%50), "pending", db.Micros(at), db.Micros(d.Now())}
+		rows[i] = []any{eventID(at, from+i), "c", "x", "r", "/r", fmt.Sprintf("c%03d x", i%200), fmt.Sprint("s", i%50),
+			"pending", db.Micros(at), db.Micros(d.Now())}
 	}
 	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-		return tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,due_at", rows...)
+		return tx.Insert("webhook_events",
+			"webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,due_at", rows...)
 	}))
 }
 
@@ -121,7 +126,8 @@ func TestAQueueLooksIntoTheDaysThatHaveSomethingOpen(t *testing.T) {
 	look(names(81, 1, 0, -1))
 }
 
-// An old row that is opened again is claimed at once where it is said, and with the next look at everything where it is not.
+// An old row that is opened again is claimed at once where it is said, and with the next look at everything where it is
+// not.
 func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
@@ -138,7 +144,9 @@ func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
 	}
 	var ids []string
 	must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
-		ids, err = db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, "SELECT webhook_id FROM webhook_events ORDER BY 1")
+		ids, err = db.Collect(r, func(scan func(...any) error) (id string, err error) {
+			return id, scan(&id)
+		}, "SELECT webhook_id FROM webhook_events ORDER BY 1")
 		return err
 	}))
 	again := func(id string) {

@@ -94,7 +94,8 @@ func TestClaimsLookAtEverythingNowAndThen(t *testing.T) {
 			t.Fatalf("claimed %v of nothing", got)
 		}
 		now := d.Now()
-		addRiders(t, d, []any{"late", "late", db.Micros(now.Add(-db.WriteTimeout))}, []any{"now", "now", db.Micros(now)}, []any{"later", "later", db.Micros(now.Add(time.Hour))})
+		addRiders(t, d, []any{"late", "late", db.Micros(now.Add(-db.WriteTimeout))}, []any{"now", "now", db.Micros(now)},
+			[]any{"later", "later", db.Micros(now.Add(time.Hour))})
 		if got := fmt.Sprint(claim()); got != "[late now]" {
 			t.Errorf("claimed %s, want what a slow commit brought and what is due now", got)
 		}

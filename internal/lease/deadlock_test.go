@@ -44,11 +44,12 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 	var stops []func()
 	for _, d := range all {
 		for range 2 {
-			stops = append(stops, pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 12, Poll: 50 * time.Millisecond, Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
-				if worked.Add(workLane(ctx, t, d, l)) == sales {
-					close(done)
-				}
-			}}))
+			stops = append(stops, pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 12, Poll: 50 * time.Millisecond,
+				Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
+					if worked.Add(workLane(ctx, t, d, l)) == sales {
+						close(done)
+					}
+				}}))
 		}
 	}
 	var intake sync.WaitGroup
@@ -59,7 +60,8 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 			calls.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(caller)))
 				for i := range each {
-					if _, err := g.Do(t.Context(), newSale{id: fmt.Sprintf("%d-%d-%d", n, caller, i), lane: fmt.Sprint("lane", r.IntN(suppliers)), key: fmt.Sprint("key", r.IntN(200))}); err != nil {
+					if _, err := g.Do(t.Context(), newSale{id: fmt.Sprintf("%d-%d-%d", n, caller, i),
+						lane: fmt.Sprint("lane", r.IntN(suppliers)), key: fmt.Sprint("key", r.IntN(200))}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -105,7 +107,10 @@ func storeSales(tx *db.Tx, in []newSale) ([]struct{}, error) {
 		known[s.key] = true
 	}
 	tx.Wake("test_lanes")
-	err := tx.InsertReturning(db.Insert{Table: "seen", Columns: "key,times", Suffix: "ON CONFLICT (key) DO UPDATE SET times = seen.times + 1 RETURNING key"}, keys, func(*db.Rows) error { return nil })
+	err := tx.InsertReturning(db.Insert{Table: "seen", Columns: "key,times",
+		Suffix: "ON CONFLICT (key) DO UPDATE SET times = seen.times + 1 RETURNING key"}, keys, func(*db.Rows) error {
+		return nil
+	})
 	return make([]struct{}, len(in)), errors.Join(err, tx.Insert("test_riders", "id,lane,due_at", riders...))
 }
 
@@ -135,6 +140,7 @@ func deadlocks(t *testing.T, url string) (n int) {
 	conn, err := pgx.Connect(t.Context(), url)
 	must(t, err)
 	defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
-	must(t, conn.QueryRow(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n))
+	must(t, conn.QueryRow(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(
+		&n))
 	return n
 }

@@ -48,7 +48,9 @@ func (c *Claims[T]) Claim(ctx context.Context, d *db.DB, most int) ([]*Lease[T],
 
 // ClaimFair takes rows as a pump does that has a room for each key.
 func (c *Claims[T]) ClaimFair(ctx context.Context, d *db.DB, most int) ([]*Lease[T], error) {
-	leases, next, err := c.q.Due(ctx, d, Claim{Max: most, Fair: true, From: c.from, Room: func(string) int { return most }, memory: memory{low: c.memory.low}})
+	leases, next, err := c.q.Due(ctx, d, Claim{Max: most, Fair: true, From: c.from, Room: func(string) int {
+		return most
+	}, memory: memory{low: c.memory.low}})
 	c.from = next
 	return leases, err
 }

@@ -60,7 +60,8 @@ type walk struct {
 // scanKeys goes over the keys behind c.From and, at their end, over those
 // before, until it has enough.
 func scanKeys(r db.Reader, c Claim, at look, text string) (foundKeys, error) {
-	w, scan := walk{r: r, c: c, at: at, text: text, enough: min(keysPerClaim, c.Max), full: map[string]int{}, found: foundKeys{next: c.From}}, c.memory.scan
+	w, scan := walk{r: r, c: c, at: at, text: text, enough: min(keysPerClaim, c.Max), full: map[string]int{},
+		found: foundKeys{next: c.From}}, c.memory.scan
 	if scan == nil {
 		w.long = true
 		err := w.round()

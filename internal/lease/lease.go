@@ -49,7 +49,8 @@ type Queue[T any] struct {
 	// IDFrom is the least id that could be made at an instant, where the table may stand in
 	// partitions by it. Columns then have {AND OPEN} where they look for open rows of the table itself. Nil: it does not.
 	IDFrom func(at time.Time) string
-	Group  string // one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
+	// one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
+	Group string
 }
 
 // Feed is another table whose due rows make a row of the queue due. It has a
@@ -120,7 +121,8 @@ func (q *Queue[T]) Depth(r db.Reader) (d Depth, err error) {
 // for a pump; nil: there is nothing to do, or somebody holds it. Nobody renews it.
 func (q *Queue[T]) Take(tx *db.Tx, id string) (*Lease[T], error) {
 	now := tx.Now()
-	got, err := q.claimed(tx.Query(q.claimText(" = $3 AND due_at <= $4", nil, 0), db.Micros(now.Add(Term)), tx.Node(), id, db.Micros(now)))
+	got, err := q.claimed(tx.Query(q.claimText(" = $3 AND due_at <= $4", nil, 0), db.Micros(now.Add(Term)), tx.Node(), id,
+		db.Micros(now)))
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
@@ -234,7 +236,8 @@ func scanText(scan func(...any) error) (text string, err error) { return text, s
 // nodes that look dead for the first time. Where a node's sign of life can be
 // interrupted (its session is cut, the server restarts) it is believed to be
 // dead only when a second look finds it so.
-func (q *Queue[T]) release(ctx context.Context, d *db.DB, days *spans, suspects []string) (freed int, missing []string, err error) {
+func (q *Queue[T]) release(ctx context.Context, d *db.DB, days *spans,
+	suspects []string) (freed int, missing []string, err error) {
 	var holders []string
 	err = d.ReadSoon(ctx, func(r db.Reader) error {
 		holders, err = db.Collect(r, scanText, q.holdersText(days), days.after(d.Node())...)

@@ -25,7 +25,9 @@ func work(t testing.TB, d *db.DB) *lease.Queue[string] {
 
 func addWork(t testing.TB, d *db.DB, rows ...[]any) {
 	t.Helper()
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("work", "id,fair,payload,due_at", rows...) }))
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Insert("work", "id,fair,payload,due_at", rows...)
+	}))
 }
 
 // fillWork adds n rows in one statement: key and due are SQL of i.
@@ -60,7 +62,8 @@ func state(t testing.TB, d *db.DB, id string) (text string) {
 		var payload string
 		var token int64
 		var held bool
-		err := r.Row("SELECT payload, lease_token, lease_until IS NOT NULL FROM work WHERE id = $1", id).Scan(&payload, &token, &held)
+		err := r.Row("SELECT payload, lease_token, lease_until IS NOT NULL FROM work WHERE id = $1", id).Scan(&payload,
+			&token, &held)
 		text = fmt.Sprintf("%s %d %t", payload, token, held)
 		return err
 	}))
@@ -75,7 +78,8 @@ func TestClaimTakesTheOldestDueRows(t *testing.T) {
 		db.StopClock(d)
 		now := db.Micros(d.Now())
 		for i := range 9 {
-			addWork(t, d, []any{fmt.Sprintf("%d", i), fmt.Sprintf("key%d", i%2), fmt.Sprintf("payload %d", i), now - int64(i)*1000})
+			addWork(t, d, []any{fmt.Sprintf("%d", i), fmt.Sprintf("key%d", i%2), fmt.Sprintf("payload %d", i),
+				now - int64(i)*1000})
 		}
 		addWork(t, d, []any{"later", "key0", "", now + 3600_000_000}, []any{"never", "key0", "", nil})
 		if got := claim(t, q, d, lease.Claim{Max: 4}); names(got) != "5 6 7 8" {
@@ -145,7 +149,8 @@ func TestOnlyTheHolderCanWrite(t *testing.T) {
 				t.Errorf("%s of a lost lease: %v, want ErrStale", name, err)
 			}
 		}
-		if lost, err := q.Renew(ctx, d, []*lease.Lease[string]{first, second}); err != nil || len(lost) != 1 || lost[0] != first {
+		if lost, err := q.Renew(ctx, d, []*lease.Lease[string]{first, second}); err != nil || len(lost) != 1 ||
+			lost[0] != first {
 			t.Errorf("renewing both: lost %v, %v; want the first one", lost, err)
 		}
 		if got := state(t, d, "row"); got != "guarded 2 true" {
@@ -196,7 +201,9 @@ func TestOneKeyDoesNotStarveAnother(t *testing.T) {
 			if c.Room != nil && share["long"] > c.Room("long") {
 				t.Errorf("%s: %v: more than there is room for", name, share)
 			}
-			must(t, d.Write(context.Background(), func(tx *db.Tx) error { return q.FinishAll(tx, leases, d.Now().Add(-time.Minute)) }))
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+				return q.FinishAll(tx, leases, d.Now().Add(-time.Minute))
+			}))
 		}
 		seen := map[string]bool{} // going round with one slot, everybody has a turn
 		from := ""
@@ -263,7 +270,8 @@ func lanes(t testing.TB, d *db.DB) *lease.Queue[struct{}] {
 	} {
 		must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(text) }))
 	}
-	return &lease.Queue[struct{}]{Table: "test_lanes", ID: "id", Key: "id", Feed: &lease.Feed{Table: "test_riders", Column: "lane"}}
+	return &lease.Queue[struct{}]{Table: "test_lanes", ID: "id", Key: "id",
+		Feed: &lease.Feed{Table: "test_riders", Column: "lane"}}
 }
 
 func addRiders(t testing.TB, d *db.DB, rows ...[]any) {
@@ -282,7 +290,8 @@ func TestLanesAreDueWhenTheirRidersAre(t *testing.T) {
 		q := lanes(t, d)
 		db.StopClock(d)
 		now := db.Micros(d.Now())
-		addRiders(t, d, []any{"1", "a", now}, []any{"2", "a", now}, []any{"3", "b", now}, []any{"4", "c", now + 3600_000_000}, []any{"5", "d", nil})
+		addRiders(t, d, []any{"1", "a", now}, []any{"2", "a", now}, []any{"3", "b", now},
+			[]any{"4", "c", now + 3600_000_000}, []any{"5", "d", nil})
 		held := claim(t, q, d, lease.Claim{Max: 10})
 		if names(held) != "a b" {
 			t.Fatalf("claimed %q, want the lanes with due riders, once each", names(held))

@@ -84,7 +84,8 @@ func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
 	if freed, missing, err := release(nil); freed != 0 || len(missing) != 0 || err != nil {
 		t.Errorf("a living node was found dead: %d freed, missing %v (%v)", freed, missing, err)
 	}
-	must(t, a.Write(ctx, func(tx *db.Tx) error { return tx.Exec("UPDATE work SET lease_node = '42' WHERE id = 'row'") })) // nobody has this name
+	// nobody has this name
+	must(t, a.Write(ctx, func(tx *db.Tx) error { return tx.Exec("UPDATE work SET lease_node = '42' WHERE id = 'row'") }))
 	freed, missing, err := release(nil)
 	if freed != 0 || len(missing) != 1 || err != nil {
 		t.Fatalf("the first look at a missing node: %d freed, missing %v (%v)", freed, missing, err)
@@ -137,23 +138,24 @@ func TestTwoNodesShareLanes(t *testing.T) {
 	}
 	done := make(chan int64, riders)
 	for _, d := range nodes {
-		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 8, Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
-			var moved int64
-			err := d.Write(ctx, func(tx *db.Tx) error {
-				ids, err := db.Collect(tx, func(s func(...any) error) (id string, err error) { return id, s(&id) },
-					"UPDATE test_riders SET due_at = NULL WHERE id IN (SELECT id FROM test_riders WHERE lane = $1 AND due_at IS NOT NULL LIMIT 4) RETURNING id", l.ID)
-				moved = int64(len(ids))
+		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 8,
+			Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
+				var moved int64
+				err := d.Write(ctx, func(tx *db.Tx) error {
+					ids, err := db.Collect(tx, func(s func(...any) error) (id string, err error) { return id, s(&id) },
+						"UPDATE test_riders SET due_at = NULL WHERE id IN (SELECT id FROM test_riders WHERE lane = $1 AND due_at IS NOT NULL LIMIT 4) RETURNING id", l.ID)
+					moved = int64(len(ids))
+					if err != nil {
+						return err
+					}
+					tx.Wake("test_lanes")
+					return l.Finish(tx, time.Time{})
+				})
 				if err != nil {
-					return err
+					t.Errorf("lane %s: %v", l.ID, err)
 				}
-				tx.Wake("test_lanes")
-				return l.Finish(tx, time.Time{})
-			})
-			if err != nil {
-				t.Errorf("lane %s: %v", l.ID, err)
-			}
-			done <- moved
-		}})
+				done <- moved
+			}})
 		defer stop()
 	}
 	addRiders(t, nodes[0], rows...)

@@ -70,12 +70,15 @@ func (m *model) add(t *rapid.T) {
 		r.due = m.d.Now().Add(after * time.Second)
 		due = db.Micros(r.due)
 	}
-	must(t, m.d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("work", "id,fair,due_at", []any{id, r.key, due}) }))
+	must(t, m.d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Insert("work", "id,fair,due_at", []any{id, r.key, due})
+	}))
 	m.rows[id] = r
 }
 
 func (m *model) claim(t *rapid.T) {
-	c := lease.Claim{Max: rapid.IntRange(1, 6).Draw(t, "max"), Fair: rapid.Bool().Draw(t, "fair"), From: rapid.SampledFrom([]string{"", "a", "b", "x"}).Draw(t, "from")}
+	c := lease.Claim{Max: rapid.IntRange(1, 6).Draw(t, "max"), Fair: rapid.Bool().Draw(t, "fair"),
+		From: rapid.SampledFrom([]string{"", "a", "b", "x"}).Draw(t, "from")}
 	room := rapid.IntRange(0, 3).Draw(t, "room")
 	if room > 0 {
 		c.Room = func(string) int { return room }
@@ -119,7 +122,9 @@ func (m *model) check(c lease.Claim, got []*lease.Lease[string], before time.Tim
 			m.t.Fatalf("claimed %d rows of %d that are due", len(got), dueBefore)
 		}
 		for id, r := range m.rows {
-			if taken := slices.ContainsFunc(got, func(l *lease.Lease[string]) bool { return l.ID == id }); !taken && !r.due.IsZero() && r.due.Before(newest) {
+			if taken := slices.ContainsFunc(got, func(l *lease.Lease[string]) bool {
+				return l.ID == id
+			}); !taken && !r.due.IsZero() && r.due.Before(newest) {
 				m.t.Fatalf("%s due at %s was left behind for newer rows", id, r.due)
 			}
 		}
@@ -243,8 +248,10 @@ func TestStallingWorkersNeverWriteBesideEachOther(t *testing.T) {
 		}
 		q := work(t, nodes[0])
 		must(t, nodes[0].Write(context.Background(), func(tx *db.Tx) error {
-			serial := map[string]string{"sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT", "postgres": "BIGSERIAL PRIMARY KEY"}[nodes[0].Engine()]
-			return tx.Exec("CREATE TABLE journal (n " + serial + ", id TEXT NOT NULL, token BIGINT NOT NULL, what TEXT NOT NULL)")
+			serial := map[string]string{"sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT",
+				"postgres": "BIGSERIAL PRIMARY KEY"}[nodes[0].Engine()]
+			return tx.Exec("CREATE TABLE journal (n " + serial +
+				", id TEXT NOT NULL, token BIGINT NOT NULL, what TEXT NOT NULL)")
 		}))
 		const rows, workers = 60, 8
 		for i := range rows {

@@ -152,7 +152,8 @@ func (p *Pump[T]) claim(ctx context.Context, work func(leases []*Lease[T], asked
 	}
 	p.fresh, p.looks = false, p.looks+1
 	taken := p.classesNow()
-	got, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from, classes: taken, memory: p.memory})
+	got, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from, classes: taken,
+		memory: p.memory})
 	if err != nil {
 		if ctx.Err() == nil {
 			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
@@ -206,7 +207,8 @@ func (p *Pump[T]) begin(work context.Context, l *Lease[T], until time.Time, work
 		defer p.done(l, cancel)
 		defer func() {
 			if cause := recover(); cause != nil {
-				p.Log.Error("work on a row panicked", "alert", "worker_panic", "queue", p.Queue.Table, "row", l.ID, "panic", cause, "stack", string(debug.Stack()))
+				p.Log.Error("work on a row panicked", "alert", "worker_panic", "queue", p.Queue.Table, "row", l.ID, "panic", cause,
+					"stack", string(debug.Stack()))
 			}
 		}()
 		p.Work(ctx, l)

@@ -77,16 +77,17 @@ func TestRetryGoesOutAtItsInstant(t *testing.T) {
 		q := work(t, d)
 		tried := make(chan time.Time, 10)
 		waits := []time.Duration{1500 * time.Millisecond, 7 * time.Second, 93 * time.Second, 0}
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			wait := waits[l.Token-1]
-			must(t, d.Write(ctx, func(tx *db.Tx) error {
-				tried <- tx.Now()
-				if wait == 0 {
-					return l.Finish(tx, time.Time{})
-				}
-				return l.Finish(tx, tx.Now().Add(wait))
-			}))
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				wait := waits[l.Token-1]
+				must(t, d.Write(ctx, func(tx *db.Tx) error {
+					tried <- tx.Now()
+					if wait == 0 {
+						return l.Finish(tx, time.Time{})
+					}
+					return l.Finish(tx, tx.Now().Add(wait))
+				}))
+			}})
 		defer stop()
 		first := d.Now().Add(2500 * time.Millisecond)
 		addWork(t, d, []any{"row", "key", "", db.Micros(first)})
@@ -112,11 +113,12 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 		q := work(t, d)
 		var begun atomic.Int32
 		ended := make(chan error, 1)
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			begun.Add(1)
-			time.Sleep(7 * lease.Term)
-			ended <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				begun.Add(1)
+				time.Sleep(7 * lease.Term)
+				ended <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
+			}})
 		defer stop()
 		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
 		if err := <-ended; err != nil || begun.Load() != 1 {
@@ -131,17 +133,18 @@ func TestWorkThatLostItsLeaseIsCancelled(t *testing.T) {
 	dbtest.Bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		cancelled := make(chan time.Time)
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			if l.Token > 1 {
-				must(t, d.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
-				return
-			}
-			must(t, d.Write(ctx, func(tx *db.Tx) error { // somebody else takes it over
-				return tx.ExecOne("UPDATE work SET lease_token = lease_token + 1 WHERE id = $1", l.ID)
-			}))
-			<-ctx.Done()
-			cancelled <- d.Now()
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 4,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				if l.Token > 1 {
+					must(t, d.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+					return
+				}
+				must(t, d.Write(ctx, func(tx *db.Tx) error { // somebody else takes it over
+					return tx.ExecOne("UPDATE work SET lease_token = lease_token + 1 WHERE id = $1", l.ID)
+				}))
+				<-ctx.Done()
+				cancelled <- d.Now()
+			}})
 		defer stop()
 		start := d.Now()
 		addWork(t, d, []any{"row", "key", "", db.Micros(start)})
@@ -200,11 +203,12 @@ func TestShutdownDrains(t *testing.T) {
 	dbtest.Bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		begun, finished := make(chan string, 4), make(chan error, 4)
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2, Grace: time.Minute, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			begun <- l.ID
-			time.Sleep(25 * time.Second) // longer than a lease: draining must renew
-			finished <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2, Grace: time.Minute,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				begun <- l.ID
+				time.Sleep(25 * time.Second) // longer than a lease: draining must renew
+				finished <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
+			}})
 		for i := range 4 {
 			addWork(t, d, []any{fmt.Sprint("row", i), "key", "", db.Micros(d.Now())})
 		}
@@ -232,10 +236,11 @@ func TestShutdownCancelsWorkAfterItsGrace(t *testing.T) {
 	dbtest.Bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		begun := make(chan struct{})
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			close(begun)
-			<-ctx.Done()
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				close(begun)
+				<-ctx.Done()
+			}})
 		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
 		<-begun
 		start := time.Now()
@@ -257,12 +262,13 @@ func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
 		var log dbtest.Journal
 		worked := make(chan string, 8)
 		finish := finishing(t, d, worked)
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2, Log: slog.New(slog.NewTextHandler(&log, nil)), Work: func(ctx context.Context, l *lease.Lease[string]) {
-			if l.Token == 1 {
-				panic("poison " + l.ID)
-			}
-			finish(ctx, l)
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 2, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				if l.Token == 1 {
+					panic("poison " + l.ID)
+				}
+				finish(ctx, l)
+			}})
 		defer stop()
 		exec := func(text string) {
 			must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(text) }))
@@ -297,7 +303,9 @@ func TestSlowKeyHoldsNobodyBack(t *testing.T) {
 		var slow, most atomic.Int32
 		quick := make(chan string, 100)
 		finish := finishing(t, d, quick)
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 16, Room: func(string) int { return 4 }, Work: func(ctx context.Context, l *lease.Lease[string]) {
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: 16, Room: func(string) int {
+			return 4
+		}, Work: func(ctx context.Context, l *lease.Lease[string]) {
 			if l.Key != "slow" {
 				finish(ctx, l)
 				return
@@ -315,7 +323,8 @@ func TestSlowKeyHoldsNobodyBack(t *testing.T) {
 			start := time.Now()
 			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
 				tx.Wake("work")
-				return tx.Insert("work", "id,fair,due_at", []any{fmt.Sprint("quick", i), fmt.Sprint("quick", i%7), db.Micros(tx.Now())})
+				return tx.Insert("work", "id,fair,due_at",
+					[]any{fmt.Sprint("quick", i), fmt.Sprint("quick", i%7), db.Micros(tx.Now())})
 			}))
 			<-quick
 			if took := time.Since(start); took > 10*time.Millisecond {
@@ -381,7 +390,10 @@ func TestKeysOfAFullClassHideNoOther(t *testing.T) {
 		}
 		addRiders(t, d, riders...)
 		begun, free := make(chan string, 1000), make(chan struct{})
-		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 64, Grace: time.Millisecond, ClassMost: 2, Class: func(key string) string { return key[:1] },
+		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 64, Grace: time.Millisecond, ClassMost: 2,
+			Class: func(key string) string {
+				return key[:1]
+			},
 			Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 				begun <- l.ID
 				if l.ID[0] == 'a' {

@@ -36,7 +36,9 @@ func (s *readyKeys) keep(found, claimed []string) {
 	if s == nil {
 		return
 	}
-	keys := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(found))), func(key string) bool { return slices.Contains(claimed, key) })
+	keys := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(found))), func(key string) bool {
+		return slices.Contains(claimed, key)
+	})
 	if s.turns != nil {
 		keys = s.begin(keys).order(keys)
 	}

@@ -17,7 +17,8 @@ import (
 
 // laneWork finishes a lane of test_riders with everything that rides in it, and says
 // how much that was.
-func laneWork(t *testing.T, d *db.DB, worked func(lane string, riders int64)) func(context.Context, *lease.Lease[struct{}]) {
+func laneWork(t *testing.T, d *db.DB, worked func(lane string,
+	riders int64)) func(context.Context, *lease.Lease[struct{}]) {
 	return func(ctx context.Context, l *lease.Lease[struct{}]) {
 		var ids []string
 		err := d.Write(ctx, func(tx *db.Tx) (err error) {
@@ -52,7 +53,10 @@ func TestRememberedKeysOfTwoNodesAreWorkedOnce(t *testing.T) {
 	var empty atomic.Int64
 	done := make(chan int64, 2*all)
 	for _, d := range nodes {
-		defer pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 16, Poll: time.Hour, ClassMost: 2, Class: func(string) string { return "" },
+		defer pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 16, Poll: time.Hour, ClassMost: 2,
+			Class: func(string) string {
+				return ""
+			},
 			Work: laneWork(t, d, func(_ string, riders int64) {
 				if riders == 0 {
 					empty.Add(1)
@@ -89,7 +93,10 @@ func TestRememberedKeysKeepTheTurns(t *testing.T) {
 			defer mu.Unlock()
 			order = append(order, lane)
 		})
-		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 16, Poll: time.Hour, ClassMost: 1, Class: func(string) string { return "" },
+		stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 16, Poll: time.Hour, ClassMost: 1,
+			Class: func(string) string {
+				return ""
+			},
 			Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 				begun <- struct{}{}
 				<-goOn

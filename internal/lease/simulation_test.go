@@ -67,7 +67,10 @@ func (y *yard) open(fresh bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	y.halt = cancel
 	for range 2 {
-		pump := &lease.Pump[string]{DB: d, Queue: y.q, InFlight: 3, Poll: time.Minute, Work: func(ctx context.Context, l *lease.Lease[string]) { y.carry(ctx, d, l) }}
+		pump := &lease.Pump[string]{DB: d, Queue: y.q, InFlight: 3, Poll: time.Minute,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				y.carry(ctx, d, l)
+			}}
 		y.flights.Go(func() { must(y.t, pump.Run(ctx)) })
 	}
 	for range 2 {
@@ -213,7 +216,8 @@ func (y *yard) run() {
 			y.tally.Lock()
 			y.rounds[id] = 1 + r.IntN(3)
 			y.tally.Unlock()
-			rows = append(rows, []any{id, fmt.Sprint("key", r.IntN(3)), "0", db.Micros(y.d.Now().Add(simulation.Between(r, -time.Second, 20*time.Second)))})
+			rows = append(rows, []any{id, fmt.Sprint("key", r.IntN(3)), "0",
+				db.Micros(y.d.Now().Add(simulation.Between(r, -time.Second, 20*time.Second)))})
 		}
 		addWork(y.t, y.d, rows...)
 	}
@@ -238,13 +242,16 @@ func (y *yard) settle() {
 }
 
 func (y *yard) check() {
-	if n := dbtest.Count(y.t, y.d, "SELECT count(*) FROM work WHERE lease_until IS NOT NULL OR lease_node IS NOT NULL"); n > 0 {
+	if n := dbtest.Count(y.t, y.d,
+		"SELECT count(*) FROM work WHERE lease_until IS NOT NULL OR lease_node IS NOT NULL"); n > 0 {
 		y.t.Errorf("%d rows are still held", n)
 	}
-	if n := dbtest.Count(y.t, y.d, "SELECT count(*) FROM journal a JOIN journal b ON a.id = b.id AND a.n < b.n AND a.token > b.token"); n > 0 {
+	if n := dbtest.Count(y.t, y.d,
+		"SELECT count(*) FROM journal a JOIN journal b ON a.id = b.id AND a.n < b.n AND a.token > b.token"); n > 0 {
 		y.t.Errorf("%d writes of a holder came after those of a later one", n)
 	}
-	if n := dbtest.Count(y.t, y.d, "SELECT count(*) FROM journal a JOIN journal b ON a.id = b.id AND a.n < b.n AND a.token = b.token AND a.what = 'finish'"); n > 0 {
+	if n := dbtest.Count(y.t, y.d,
+		"SELECT count(*) FROM journal a JOIN journal b ON a.id = b.id AND a.n < b.n AND a.token = b.token AND a.what = 'finish'"); n > 0 {
 		y.t.Errorf("%d writes came under a lease that had been finished", n)
 	}
 	for id, rounds := range y.rounds {

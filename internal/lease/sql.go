@@ -8,8 +8,9 @@ import (
 // dialect is what differs between the engines in claims.
 type dialect struct {
 	find string // the function that finds a text in another
-	in   string // "is one of these", %s is a SELECT of ids: PostgreSQL must be kept from joining the whole table, and skips locked rows
-	sets bool   // many keys in one statement: a round trip is dear, and unnest exists
+	// "is one of these", %s is a SELECT of ids: PostgreSQL must be kept from joining the whole table, and skips locked rows
+	in   string
+	sets bool // many keys in one statement: a round trip is dear, and unnest exists
 }
 
 // engined is a database, or a write of one: both know their engine.
@@ -37,24 +38,28 @@ const (
 	heldSet = `{id} = any(array(
 		select t.{id} from {table} t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.{id} = h.id and t.lease_token = h.token
 		where t.lease_until is not null{t in days}`
-	finishSetSQL = `update {table} set due_at = $1, lease_until = null, lease_node = null where ` + heldSet + ` order by t.{id} for update of t)){in days}`
-	renewSetSQL  = `update {table} set due_at = $1, lease_until = $1 where ` + heldSet + ` for update of t skip locked)){in days}`
-	lostSetSQL   = `select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
+	finishSetSQL = `update {table} set due_at = $1, lease_until = null, lease_node = null where ` + heldSet +
+		` order by t.{id} for update of t)){in days}`
+	renewSetSQL = `update {table} set due_at = $1, lease_until = $1 where ` + heldSet + ` for update of t skip locked)){in days}`
+	lostSetSQL  = `select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
 		select 1 from {table} t where t.{id} = h.id and t.lease_token = h.token and t.lease_until is not null{t in days})`
 )
 
 // setText puts names into a statement about a set of rows, and their days, behind n arguments.
 func (q *Queue[T]) setText(text string, days *spans, n int) string {
-	return strings.NewReplacer("{t in days}", days.where("t."+q.ID, n), "{in days}", days.where(q.ID, n), "{table}", q.Table, "{id}", q.ID).Replace(text)
+	return strings.NewReplacer("{t in days}", days.where("t."+q.ID, n), "{in days}", days.where(q.ID, n), "{table}",
+		q.Table, "{id}", q.ID).Replace(text)
 }
 
 func (q *Queue[T]) holdersText(days *spans) string {
-	return "SELECT DISTINCT lease_node FROM " + q.Table + " WHERE lease_node IS NOT NULL AND lease_node <> $1" + days.where(q.ID, 1)
+	return "SELECT DISTINCT lease_node FROM " + q.Table + " WHERE lease_node IS NOT NULL AND lease_node <> $1" +
+		days.where(q.ID, 1)
 }
 
 func (q *Queue[T]) freeText(by dialect, days *spans) string {
 	ids := "SELECT " + q.ID + " FROM " + q.Table + " WHERE lease_node = $2" + days.where(q.ID, 2) + " ORDER BY " + q.ID
-	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE " + q.ID + fmt.Sprintf(by.in, ids) + days.where(q.ID, 2)
+	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE " + q.ID +
+		fmt.Sprintf(by.in, ids) + days.where(q.ID, 2)
 }
 
 func (q *Queue[T]) nextText(days *spans) string {
@@ -62,7 +67,8 @@ func (q *Queue[T]) nextText(days *spans) string {
 }
 
 func (q *Queue[T]) oldestText(by dialect, days *spans) string {
-	ids := "SELECT " + q.ID + " FROM " + q.Table + " WHERE due_at <= $3 AND due_at >= $5" + days.where(q.ID, 5) + " ORDER BY due_at LIMIT $4"
+	ids := "SELECT " + q.ID + " FROM " + q.Table + " WHERE due_at <= $3 AND due_at >= $5" + days.where(q.ID, 5) +
+		" ORDER BY due_at LIMIT $4"
 	return q.claimText(fmt.Sprintf(by.in, ids), days, 5)
 }
 
@@ -74,14 +80,17 @@ func (q *Queue[T]) keyText(by dialect) string {
 
 // keySetText is keyText with all keys in one statement.
 func (q *Queue[T]) keySetText(days *spans) string {
-	ids := "SELECT r." + q.ID + " FROM unnest($3::text[], $4::bigint[]) AS k(key, room) CROSS JOIN LATERAL (SELECT " + q.ID + " FROM " + q.Table +
-		" WHERE " + q.Key + " = k.key AND due_at <= $5" + days.where(q.ID, 5) + " ORDER BY due_at LIMIT k.room FOR UPDATE SKIP LOCKED) AS r"
+	ids := "SELECT r." + q.ID + " FROM unnest($3::text[], $4::bigint[]) AS k(key, room) CROSS JOIN LATERAL (SELECT " +
+		q.ID + " FROM " + q.Table +
+		" WHERE " + q.Key + " = k.key AND due_at <= $5" + days.where(q.ID, 5) +
+		" ORDER BY due_at LIMIT k.room FOR UPDATE SKIP LOCKED) AS r"
 	return q.claimText(" = ANY(ARRAY("+ids+"))", days, 5)
 }
 
 // claimText leases the rows with these ids, which are of some days; those are the arguments behind n others.
 func (q *Queue[T]) claimText(these string, days *spans, n int) string {
-	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = $1, lease_token = lease_token + 1, lease_node = $2 WHERE " + q.ID + these +
+	return "UPDATE " + q.Table +
+		" SET due_at = $1, lease_until = $1, lease_token = lease_token + 1, lease_node = $2 WHERE " + q.ID + these +
 		days.where(q.ID, n) + " " + strings.ReplaceAll(q.returning(), openMark, days.where("p."+q.ID, n))
 }
 
@@ -134,7 +143,8 @@ func (q *Queue[T]) feedText(text string) string {
 		arrays += fmt.Sprintf(", $%d::text[]", 5+i)
 		cast += ", k." + p[0] + "::" + p[1]
 	}
-	return strings.NewReplacer("{table}", q.Table, "{id}", q.ID, "{returning}", q.returning(), "{source}", q.Feed.Table, "{key}", q.Feed.Column,
+	return strings.NewReplacer("{table}", q.Table, "{id}", q.ID, "{returning}", q.returning(), "{source}", q.Feed.Table,
+		"{key}", q.Feed.Column,
 		"{parts}", parts, "{values}", values, "{arrays}", arrays, "{cast}", cast).Replace(text)
 }
 
@@ -172,9 +182,11 @@ func (q *Queue[T]) keysText(text string, days *spans, n int) string {
 	source, key, free := q.Table, q.Key, ""
 	if q.Feed != nil {
 		source, key = q.Feed.Table, q.Feed.Column
-		free = " and not exists (select 1 from " + q.Table + " where " + q.Table + "." + q.ID + " = k.key and " + q.Table + ".due_at > $1)"
+		free = " and not exists (select 1 from " + q.Table + " where " + q.Table + "." + q.ID + " = k.key and " + q.Table +
+			".due_at > $1)"
 	}
-	return strings.NewReplacer("{source}", source, "{key}", key, "{and free}", free, "{in days}", days.where(q.ID, n)).Replace(text)
+	return strings.NewReplacer("{source}", source, "{key}", key, "{and free}", free, "{in days}",
+		days.where(q.ID, n)).Replace(text)
 }
 
 // openDaysSQL looks into each partition, by its index of what is open. Between two

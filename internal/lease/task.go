@@ -55,7 +55,8 @@ func RunTasks(ctx context.Context, d *db.DB, tasks ...Task) error {
 	}
 	err := d.Write(ctx, func(tx *db.Tx) error {
 		for name := range t.tasks {
-			if err := tx.Exec("INSERT INTO periodic_tasks (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, db.Micros(tx.Now())); err != nil {
+			if err := tx.Exec("INSERT INTO periodic_tasks (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name,
+				db.Micros(tx.Now())); err != nil {
 				return err
 			}
 		}

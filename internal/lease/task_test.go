@@ -102,7 +102,9 @@ func TestATaskThatFailsSaysWhyAndIsTriedAgain(t *testing.T) {
 		works.Store(failures == 3)
 		letDue(t, d, "sweep")
 	}
-	if s := untilTask(t, d, "sweep", func(s lease.TaskState) bool { return s.Failures == 0 && !s.Running }); s.Error != "" {
+	if s := untilTask(t, d, "sweep", func(s lease.TaskState) bool {
+		return s.Failures == 0 && !s.Running
+	}); s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 }

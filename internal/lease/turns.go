@@ -112,7 +112,8 @@ func (q *Queue[T]) takeTurns(r db.Reader, by dialect, c Claim, found *foundKeys)
 
 // waitingOwners jumps from owner to owner, beginning behind the one that had the last turn.
 func (q *Queue[T]) waitingOwners(r db.Reader, by dialect, t *turns) (owners []string, err error) {
-	text := strings.NewReplacer("{find}", by.find, "{group}", t.group, "{past}", t.pastGroup()).Replace(q.keysText(ownersSQL, nil, 0))
+	text := strings.NewReplacer("{find}", by.find, "{group}", t.group, "{past}",
+		t.pastGroup()).Replace(q.keysText(ownersSQL, nil, 0))
 	for _, from := range []string{t.last + t.pastGroup(), ""} {
 		rows, err := r.Query(text, from, ownersPerClaim)
 		if err != nil {

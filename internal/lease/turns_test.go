@@ -36,14 +36,15 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		done := make(chan struct{})
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			mu.Lock()
-			if order = append(order, l.Key); len(order) == many+len(rows) {
-				close(done)
-			}
-			mu.Unlock()
-			must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				mu.Lock()
+				if order = append(order, l.Key); len(order) == many+len(rows) {
+					close(done)
+				}
+				mu.Unlock()
+				must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+			}})
 		defer stop()
 		<-done
 		mu.Lock()
@@ -56,7 +57,8 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 		}
 		// Before the first claim nothing is known of a backlog, so it is by age.
 		if most := 8 * slots; last > most {
-			t.Errorf("the last key of the small owners was worked as number %d of %d, want within the first %d", last, len(order), most)
+			t.Errorf("the last key of the small owners was worked as number %d of %d, want within the first %d", last,
+				len(order), most)
 		}
 	})
 }
@@ -80,14 +82,15 @@ func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		done := make(chan struct{})
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour, Work: func(ctx context.Context, l *lease.Lease[string]) {
-			mu.Lock()
-			if order = append(order, l.Key); len(order) == many+len(rows) {
-				close(done)
-			}
-			mu.Unlock()
-			must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
-		}})
+		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
+			Work: func(ctx context.Context, l *lease.Lease[string]) {
+				mu.Lock()
+				if order = append(order, l.Key); len(order) == many+len(rows) {
+					close(done)
+				}
+				mu.Unlock()
+				must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+			}})
 		defer stop()
 		<-done
 		mu.Lock()
@@ -99,7 +102,8 @@ func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
 			}
 		}
 		if most := many / 2; last > most {
-			t.Errorf("the last key of the others was worked as number %d of %d, want within the first %d", last, len(order), most)
+			t.Errorf("the last key of the others was worked as number %d of %d, want within the first %d", last, len(order),
+				most)
 		}
 	})
 }
@@ -152,7 +156,8 @@ func TestTurnsAreEqual(t *testing.T) {
 			turns[owner]++
 			for other, n := range left {
 				if turns[other] < n && turns[owner] > turns[other]+1 {
-					t.Fatalf("seed %d: %s has its turn number %d before %s its number %d: %v", seed, owner, turns[owner], other, turns[other]+1, got)
+					t.Fatalf("seed %d: %s has its turn number %d before %s its number %d: %v", seed, owner, turns[owner], other,
+						turns[other]+1, got)
 				}
 			}
 		}

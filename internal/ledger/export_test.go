@@ -58,12 +58,16 @@ func (s *Ledger) SearchStatements(r db.Reader, q Query) (list []Statement, err e
 
 // OverviewStatements are the queries of the overview.
 func OverviewStatements() []Statement {
-	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueScanMax}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueScanMax}}, {depthsIdleSQL, []any{queueScanMax}}, {waitsSQL(), []any{queueScanMax, int64(1)}}}
+	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}},
+		{queuedSQL, []any{queueScanMax}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueScanMax}},
+		{depthsIdleSQL, []any{queueScanMax}}, {waitsSQL(), []any{queueScanMax, int64(1)}}}
 }
 
 // PieceStatements are the queries of pieces.
 func PieceStatements() []Statement {
-	return []Statement{{piecesSQL, []any{"A", after("A"), piecesMax}}, {namesakesSQL, []any{"A", after("A"), companiesMax}}, {changedSQL, []any{int64(1), "c", indexSet}}, {lastCallsSQL + "20", nil}}
+	return []Statement{{piecesSQL, []any{"A", after("A"), piecesMax}},
+		{namesakesSQL, []any{"A", after("A"), companiesMax}}, {changedSQL, []any{int64(1), "c", indexSet}},
+		{lastCallsSQL + "20", nil}}
 }
 
 // PiecesMax is how many operations a piece may mean.

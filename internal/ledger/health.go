@@ -77,7 +77,9 @@ func queuedByCountry(r db.Reader, of func(string) *Authority) error {
 		n      int
 		oldest int64
 	}
-	rows, err := db.Collect(r, func(scan func(...any) error) (w row, err error) { return w, scan(&w.code, &w.n, &w.oldest) }, queuedSQL, queueScanMax)
+	rows, err := db.Collect(r, func(scan func(...any) error) (w row, err error) {
+		return w, scan(&w.code, &w.n, &w.oldest)
+	}, queuedSQL, queueScanMax)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,8 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 		}
 		a.Failing++
 		if a.Outage == nil || since.Before(a.Outage.Since) {
-			a.Outage = &Outage{Since: since, Failures: failures, Reason: reason, Trouble: trouble, NextAt: next, Lane: name, ClientID: at.Scope, SupplierID: at.SupplierID}
+			a.Outage = &Outage{Since: since, Failures: failures, Reason: reason, Trouble: trouble, NextAt: next, Lane: name,
+				ClientID: at.Scope, SupplierID: at.SupplierID}
 		}
 		a.Outage.Lanes = a.Failing
 		return nil
@@ -156,7 +159,8 @@ func (s *Ledger) Depths(ctx context.Context) (list []Depth, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the depth of queues: %w", err)
 	}
-	journey := []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting, filing.Blocked, filing.Quarantined}
+	journey := []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting,
+		filing.Blocked, filing.Quarantined}
 	slices.SortFunc(list, func(a, b Depth) int { return slices.Index(journey, a.Stage) - slices.Index(journey, b.Stage) })
 	return list, nil
 }

@@ -118,7 +118,8 @@ const indexedColumns = "o.operation_id, o.transaction_id, o.country, o.supplier_
 
 // nextSQL says of both tables where to begin: PostgreSQL merges them and would
 // otherwise walk one of them from its start.
-const nextSQL = "SELECT " + indexedColumns + " WHERE o.operation_id > $1 AND b.operation_id > $1 ORDER BY o.operation_id LIMIT $2"
+const nextSQL = "SELECT " + indexedColumns +
+	" WHERE o.operation_id > $1 AND b.operation_id > $1 ORDER BY o.operation_id LIMIT $2"
 
 // readIndexed reads operations and what they are found by. Each body is decoded
 // once and let go before the next is read: two hundred of the largest would not
@@ -323,11 +324,13 @@ func (x *indexer) store(ctx context.Context, m move, rows Entries) error {
 		if err != nil {
 			return err
 		}
-		err = tx.InsertReturning(db.Insert{Table: "operation_terms", Columns: "term,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows.terms, nil)
+		err = tx.InsertReturning(db.Insert{Table: "operation_terms", Columns: "term,operation_id",
+			Suffix: "ON CONFLICT DO NOTHING"}, rows.terms, nil)
 		if err != nil {
 			return err
 		}
-		return tx.InsertReturning(db.Insert{Table: "operation_parts", Columns: "part,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows.parts, nil)
+		return tx.InsertReturning(db.Insert{Table: "operation_parts", Columns: "part,operation_id",
+			Suffix: "ON CONFLICT DO NOTHING"}, rows.parts, nil)
 	})
 }
 

@@ -67,7 +67,9 @@ func (x *indexer) indexCompanies(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		at, id := readPosition(from)
-		list, err = db.Collect(r, func(scan func(...any) error) (c company, err error) { return c, scan(&c.id, &c.at, &c.profile) }, changedSQL, at, id, indexSet)
+		list, err = db.Collect(r, func(scan func(...any) error) (c company, err error) {
+			return c, scan(&c.id, &c.at, &c.profile)
+		}, changedSQL, at, id, indexSet)
 		return err
 	})
 	if err != nil || len(list) == 0 {
@@ -98,11 +100,13 @@ func (x *indexer) indexCompanies(ctx context.Context) (more bool, err error) {
 func (x *indexer) storeCompanies(ctx context.Context, m move, rows [][]any) error {
 	return x.db.Write(ctx, func(tx *db.Tx) error {
 		if m.to != m.from {
-			if err := tx.ExecOne("UPDATE search_cursors SET position = $1 WHERE name = $2 AND position = $3", m.to, m.cursor, m.from); err != nil {
+			if err := tx.ExecOne("UPDATE search_cursors SET position = $1 WHERE name = $2 AND position = $3", m.to, m.cursor,
+				m.from); err != nil {
 				return err
 			}
 		}
-		return tx.InsertReturning(db.Insert{Table: "company_parts", Columns: "part,company_id", Suffix: "ON CONFLICT DO NOTHING"}, rows, nil)
+		return tx.InsertReturning(db.Insert{Table: "company_parts", Columns: "part,company_id",
+			Suffix: "ON CONFLICT DO NOTHING"}, rows, nil)
 	})
 }
 

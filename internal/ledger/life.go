@@ -84,7 +84,8 @@ func (x Exchange) Refused() bool {
 }
 
 // calls are the names of what is asked of an authority.
-var calls = map[string]string{"send": "submission", "poll": "status query", "find": "lookup", "head": "chain query", "listen": "status query", "told": "callback"}
+var calls = map[string]string{"send": "submission", "poll": "status query", "find": "lookup", "head": "chain query",
+	"listen": "status query", "told": "callback"}
 
 // text says in one line how a call ended.
 func (x Exchange) text() string {
@@ -133,7 +134,8 @@ func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
 	}
 	l := &Life{Summary: one}
 	for _, read := range []func(db.Reader, *Life) error{
-		s.lifeResult, s.lifeBody, s.lifeAttempts, s.lifeExchanges, s.lifeFiling, s.lifeCorrections, s.lifeEvents, s.lifeWait, s.lifeSaid,
+		s.lifeResult, s.lifeBody, s.lifeAttempts, s.lifeExchanges, s.lifeFiling, s.lifeCorrections, s.lifeEvents, s.lifeWait,
+		s.lifeSaid,
 	} {
 		if err := read(r, l); err != nil {
 			return nil, err
@@ -172,14 +174,16 @@ func (s *Ledger) lifeBody(r db.Reader, l *Life) error {
 
 func (s *Ledger) lifeAttempts(r db.Reader, l *Life) (err error) {
 	l.Attempts, err = db.Collect(r, scanSummary, "SELECT "+summaryColumns+
-		" FROM operations o WHERE o.client_id = $1 AND o.transaction_id = $2 ORDER BY o.attempt LIMIT "+strconv.Itoa(attemptsMax), l.ClientID, l.TransactionID)
+		" FROM operations o WHERE o.client_id = $1 AND o.transaction_id = $2 ORDER BY o.attempt LIMIT "+
+		strconv.Itoa(attemptsMax), l.ClientID, l.TransactionID)
 	return err
 }
 
 func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
 	l.Exchanges, err = db.Collect(r, func(scan func(...any) error) (x Exchange, err error) {
 		var at, took int64
-		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply, &x.Counted, &x.Out, &x.In, &x.Decision, &x.Said)
+		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply, &x.Counted, &x.Out, &x.In,
+			&x.Decision, &x.Said)
 		x.At, x.Took, x.Answered = db.FromMicros(at), time.Duration(took)*time.Microsecond, x.Outcome == "answered"
 		return x, err
 	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply, x.bytes_out IS NOT NULL, coalesce(x.bytes_out, 0), coalesce(x.bytes_in, 0), e.decision, e.said
@@ -194,7 +198,8 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	var report []byte
 	var text string
 	var receipt *string
-	err := r.Row("SELECT report, filing, receipt FROM filings WHERE operation_id = $1", l.OperationID).Scan(&report, &text, &receipt)
+	err := r.Row("SELECT report, filing, receipt FROM filings WHERE operation_id = $1", l.OperationID).Scan(&report,
+		&text, &receipt)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
@@ -205,7 +210,8 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	if err != nil {
 		return err
 	}
-	l.Filing = &Filed{Report: report, Format: filing.Format, SHA256: filing.SHA256, Number: filing.Number, Link: filing.Link.Position,
+	l.Filing = &Filed{Report: report, Format: filing.Format, SHA256: filing.SHA256, Number: filing.Number,
+		Link:       filing.Link.Position,
 		PreparedAt: filing.PreparedAt, AuthorityID2: filing.AuthorityID}
 	if receipt == nil {
 		return nil
@@ -219,7 +225,8 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	return nil
 }
 
-const correctionsSQL = "SELECT " + summaryColumns + " FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
+const correctionsSQL = "SELECT " + summaryColumns +
+	" FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
 
 // sharedSQL are those that name the transaction beside another that comes first.
 const sharedSQL = "SELECT " + summaryColumns + ` FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
@@ -304,7 +311,8 @@ func (l *Life) moments() []Moment {
 		add(l.SettledAt, "settled", "finished: "+string(l.Status))
 	}
 	for _, e := range l.Said {
-		text := fmt.Sprintf("%s: %s", strings.ToLower(strings.ReplaceAll(string(e.Source), "_", " ")), strings.Join(strings.Fields(e.Code+" "+e.Name+" "+e.Message), " "))
+		text := fmt.Sprintf("%s: %s", strings.ToLower(strings.ReplaceAll(string(e.Source), "_", " ")),
+			strings.Join(strings.Fields(e.Code+" "+e.Name+" "+e.Message), " "))
 		list = append(list, Moment{At: e.LearnedAt, What: "news", Text: text, Severity: e.Severity})
 	}
 	slices.SortStableFunc(list, func(a, b Moment) int { return a.At.Compare(b.At) })

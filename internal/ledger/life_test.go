@@ -54,14 +54,18 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 		credit := n.Hand(transaction.Credit, correction(byNumber, sale, "credit-"+sale))
 		n.Succeeds(credit)
 		l := life(n, id)
-		if !bytes.Equal(l.Body, body.Body(t)) || len(l.Warnings) != 1 || l.Wait != nil || l.Result.Status != filing.Success || len(l.Attempts) != 1 {
+		if !bytes.Equal(l.Body, body.Body(t)) || len(l.Warnings) != 1 || l.Wait != nil ||
+			l.Result.Status != filing.Success || len(l.Attempts) != 1 {
 			t.Errorf("%+v", l)
 		}
-		if l.Filing == nil || len(l.Filing.Report) == 0 || l.Filing.AuthorityID1 != *l.Result.AuthorityID1 || l.Filing.Receipt == "" {
+		if l.Filing == nil || len(l.Filing.Report) == 0 || l.Filing.AuthorityID1 != *l.Result.AuthorityID1 ||
+			l.Filing.Receipt == "" {
 			t.Errorf("the filing: %+v", l.Filing)
 		}
-		if len(l.Exchanges) != 1 || l.Exchanges[0].Verb != "send" || !l.Exchanges[0].Answered || len(l.Exchanges[0].Reply) == 0 || l.Exchanges[0].Took < 0 ||
-			l.Exchanges[0].Decision != "accepted" || !l.Exchanges[0].Counted || l.Exchanges[0].Out == 0 || l.Exchanges[0].In == 0 {
+		if len(l.Exchanges) != 1 || l.Exchanges[0].Verb != "send" || !l.Exchanges[0].Answered ||
+			len(l.Exchanges[0].Reply) == 0 || l.Exchanges[0].Took < 0 ||
+			l.Exchanges[0].Decision != "accepted" || !l.Exchanges[0].Counted || l.Exchanges[0].Out == 0 ||
+			l.Exchanges[0].In == 0 {
 			t.Errorf("the exchanges: %+v", l.Exchanges)
 		}
 		if len(l.Events) != 1 || l.Events[0].ResourceID != id {
@@ -83,13 +87,15 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 				t.Errorf("%s stands after what came later", m.What)
 			}
 		}
-		if first, last := what[0], what[len(what)-1]; first != "accepted" || last != "settled" || !slices.Contains(what, "exchange") || slices.Contains(what, "sent") {
+		if first, last := what[0], what[len(what)-1]; first != "accepted" || last != "settled" ||
+			!slices.Contains(what, "exchange") || slices.Contains(what, "sent") {
 			t.Errorf("the moments: %v", what)
 		}
 		execSQL(t, n.DB, `INSERT INTO lifecycle (operation_id, source, message_key, client_id, at, code, name, severity, message, learned_at)
 			VALUES ($1, 'BUYER', 'k', $2, 1, '210', 'Refused', 'PROBLEM', 'never ordered', $3)`, id, l.ClientID, db.Micros(l.SettledAt.Add(time.Hour)))
 		l = life(n, id)
-		if m := l.Moments[len(l.Moments)-1]; m.What != "news" || m.Text != "buyer: 210 Refused never ordered" || m.Severity != "PROBLEM" {
+		if m := l.Moments[len(l.Moments)-1]; m.What != "news" || m.Text != "buyer: 210 Refused never ordered" ||
+			m.Severity != "PROBLEM" {
 			t.Errorf("news is shown as %+v", m)
 		}
 		if _, err := n.Life(t.Context(), "0190c1f0-0000-7000-8000-000000000000"); fault.KindOf(err) != fault.NotFound {
@@ -104,7 +110,8 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)
 		l := life(n, id)
-		if w := l.Wait; !w.CanRetry || w.Failures != 1 || w.Trouble == "" || w.NextAt.Before(d.Now().Add(3*time.Minute)) || w.Since.IsZero() {
+		if w := l.Wait; !w.CanRetry || w.Failures != 1 || w.Trouble == "" || w.NextAt.Before(d.Now().Add(3*time.Minute)) ||
+			w.Since.IsZero() {
 			t.Fatalf("%+v", l.Wait)
 		}
 		if last := l.Moments[len(l.Moments)-1]; last.What != "next" || !last.At.Equal(l.Wait.NextAt) {
@@ -123,7 +130,9 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 		if len(noted) != 2 || noted[0].OperationID != id || noted[1].DueAt.After(d.Now()) {
 			t.Errorf("noted %+v", noted)
 		}
-		same(t, "registered", len(slices.DeleteFunc(a.Registered(byNumber), func(s string) bool { return s != "N-stuck-"+d.Engine() })), 1)
+		same(t, "registered", len(slices.DeleteFunc(a.Registered(byNumber), func(s string) bool {
+			return s != "N-stuck-"+d.Engine()
+		})), 1)
 		if _, err := n.Retry(t.Context(), id, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("retrying what has ended: %v", err)
 		}
@@ -135,7 +144,9 @@ func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
 	a := newAuthorities(t)
 	n, id := rests(t, a, dbtest.SQLite(t))
 	full := errors.New("the log is full")
-	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.OperationState, filing.OperationState) error { return full }); !errors.Is(err, full) {
+	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.OperationState, filing.OperationState) error {
+		return full
+	}); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
 	if w := life(n, id).Wait; w == nil || w.Why != ledger.WhyError {
@@ -176,7 +187,9 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))
 	}
 	n.Start() // all three are there: the first visit links them
-	n.Until("the lane rests", func() bool { return life(n, ids[0]).Wait.Why == ledger.WhyError && life(n, ids[2]).Wait != nil })
+	n.Until("the lane rests", func() bool {
+		return life(n, ids[0]).Wait.Why == ledger.WhyError && life(n, ids[2]).Wait != nil
+	})
 	execSQL(t, n.DB, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", ids[1]) // set aside
 	released, err := n.Retry(t.Context(), ids[1], nil)
 	must(t, err)
@@ -201,9 +214,11 @@ func TestRetryReleasesWhatWasSetAside(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s-"+d.Engine())
-		unsent, sent := n.File(invoice(byNumber, supplier, "unsent-"+d.Engine())), n.File(invoice(byNumber, supplier, "sent-"+d.Engine()))
+		unsent, sent := n.File(invoice(byNumber, supplier, "unsent-"+d.Engine())),
+			n.File(invoice(byNumber, supplier, "sent-"+d.Engine()))
 		n.When("sent", func(string) { panic("stop here") })
-		execSQL(t, d, "UPDATE operations SET stage = 'quarantined', due_at = $1, crashes = 9 WHERE operation_id = $2", db.Micros(d.Now().Add(time.Hour)), unsent)
+		execSQL(t, d, "UPDATE operations SET stage = 'quarantined', due_at = $1, crashes = 9 WHERE operation_id = $2",
+			db.Micros(d.Now().Add(time.Hour)), unsent)
 		execSQL(t, d, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", sent)
 		for _, id := range []string{unsent, sent} {
 			if w := life(n, id).Wait; w.Why != ledger.WhyQuarantine || !w.CanRetry {
@@ -235,7 +250,8 @@ func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
 	if _, err := n.Retry(t.Context(), again, nil); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("retrying it: %v", err)
 	}
-	adjustment := n.Hand(transaction.Adjustment, invoice(byNumber, n.Supplier(byNumber, "elsewhere"), "adj").Adjusts("stuck-sqlite", -100))
+	adjustment := n.Hand(transaction.Adjustment,
+		invoice(byNumber, n.Supplier(byNumber, "elsewhere"), "adj").Adjusts("stuck-sqlite", -100))
 	n.Until("the correction is blocked", func() bool { return n.Stage(adjustment) == "blocked" })
 	w = life(n, adjustment).Wait
 	if w.Why != ledger.WhyBehind || w.Behind == "" || w.CanRetry {
@@ -258,10 +274,12 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 			t.Fatalf("%+v", health)
 		}
 		h := health[0]
-		if h.Country != byNumber || !h.Files || h.Queued != 1 || h.QueuedMore || h.Failing != 1 || h.Credentials != 0 || !h.OldestAt.Equal(life(n, id).AcceptedAt) {
+		if h.Country != byNumber || !h.Files || h.Queued != 1 || h.QueuedMore || h.Failing != 1 || h.Credentials != 0 ||
+			!h.OldestAt.Equal(life(n, id).AcceptedAt) {
 			t.Errorf("%+v", h)
 		}
-		if o := h.Outage; o == nil || o.Lanes != 1 || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() || o.NextAt.IsZero() || o.SupplierID != life(n, id).SupplierID {
+		if o := h.Outage; o == nil || o.Lanes != 1 || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() ||
+			o.NextAt.IsZero() || o.SupplierID != life(n, id).SupplierID {
 			t.Errorf("%+v", h.Outage)
 		}
 		depths, err := n.Depths(t.Context())
@@ -276,7 +294,10 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 		_, err = n.Retry(t.Context(), id, nil)
 		must(t, err)
 		n.Succeeds(id)
-		n.Until("the waiting one is settled, too", func() bool { h, err := n.Health(t.Context()); return err == nil && len(h) == 0 })
+		n.Until("the waiting one is settled, too", func() bool {
+			h, err := n.Health(t.Context())
+			return err == nil && len(h) == 0
+		})
 		execSQL(t, d, "UPDATE lanes SET failures = 3, trouble = 'given up', trouble_at = 1")
 		if h, err := n.Health(t.Context()); err != nil || len(h) != 0 {
 			t.Errorf("a lane with nothing to send is in trouble: %+v, %v", h, err)
@@ -293,7 +314,8 @@ func TestCountsAddUp(t *testing.T) {
 		began := d.Now().Add(-2 * time.Minute)
 		name := func(s string) string { return s + "-" + d.Engine() }
 		n.Succeeds(n.File(invoice(byNumber, supplier, name("a"))))
-		n.Fails(n.File(invoice(byNumber, supplier, name("b")).With("transaction_number", name("b")+"-REJECT")), fault.AuthorityRejected)
+		n.Fails(n.File(invoice(byNumber, supplier, name("b")).With("transaction_number", name("b")+"-REJECT")),
+			fault.AuthorityRejected)
 		n.Succeeds(n.File(invoice(byNumber, supplier, name("a")))) // answered with the first: nothing new was accepted
 		check := func(when string) {
 			t.Helper()
@@ -317,7 +339,8 @@ func TestCountsAddUp(t *testing.T) {
 		must(t, err)
 		var used ledger.Usage
 		for _, u := range usage {
-			used.Accepted, used.Succeeded, used.Failed = used.Accepted+u.Accepted, used.Succeeded+u.Succeeded, used.Failed+u.Failed
+			used.Accepted, used.Succeeded, used.Failed = used.Accepted+u.Accepted, used.Succeeded+u.Succeeded,
+				used.Failed+u.Failed
 		}
 		if used.Accepted != 2 || used.Succeeded != 1 || used.Failed != 1 {
 			t.Errorf("usage %+v", usage)
@@ -331,7 +354,9 @@ func TestCountsAddUp(t *testing.T) {
 		fresh := newNode(t, d, a.Setup()).Start()
 		fresh.Succeeds(fresh.File(invoice(byNumber, supplier, name("c"))))
 		must(t, fresh.FlushCounts(t.Context()))
-		same(t, "rows of single nodes that are old", one[int](t, d, "SELECT count(*) FROM transaction_counts WHERE minute < $1 AND (node <> '' OR minute % 60 <> 0)", d.Now().Add(-26*time.Hour).Unix()/60), 0)
+		same(t, "rows of single nodes that are old",
+			one[int](t, d, "SELECT count(*) FROM transaction_counts WHERE minute < $1 AND (node <> '' OR minute % 60 <> 0)",
+				d.Now().Add(-26*time.Hour).Unix()/60), 0)
 		same(t, "accepted in all", one[int64](t, d, "SELECT CAST(sum(accepted) AS BIGINT) FROM transaction_counts"), int64(3))
 	})
 }

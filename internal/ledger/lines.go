@@ -46,7 +46,8 @@ func (s *Ledger) lines(r db.Reader, list []Summary) ([]Line, error) {
 		return nil, nil
 	}
 	rows, err := r.Query("SELECT o.operation_id, b.body, coalesce(o.result, ''), "+reasonSQL("o", "$2")+
-		" FROM operations o JOIN bodies b ON b.operation_id = o.operation_id LEFT JOIN lanes l ON l.lane = o.lane WHERE "+s.db.In("o.operation_id", "$1"), db.Strings(ids), db.Micros(r.Now()))
+		" FROM operations o JOIN bodies b ON b.operation_id = o.operation_id LEFT JOIN lanes l ON l.lane = o.lane WHERE "+
+		s.db.In("o.operation_id", "$1"), db.Strings(ids), db.Micros(r.Now()))
 	if err != nil {
 		return nil, err
 	}

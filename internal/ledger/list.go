@@ -22,8 +22,11 @@ type HistoryEntry struct {
 // History lists the attempts of a transaction, oldest first; empty when it is unknown.
 func (s *Ledger) History(ctx context.Context, scope, transactionID string) (history []HistoryEntry, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
-		history, err = db.Collect(r, func(scan func(...any) error) (h HistoryEntry, err error) { return h, scan(&h.OperationID, &h.Status) },
-			"SELECT operation_id, status FROM operations WHERE client_id = $1 AND transaction_id = $2 ORDER BY attempt", scope, transactionID)
+		history, err = db.Collect(r, func(scan func(...any) error) (h HistoryEntry, err error) {
+			return h, scan(&h.OperationID, &h.Status)
+		},
+			"SELECT operation_id, status FROM operations WHERE client_id = $1 AND transaction_id = $2 ORDER BY attempt", scope,
+			transactionID)
 		return err
 	})
 	return history, err
@@ -81,7 +84,8 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*resu
 
 func (f Filter) conditions(scope string) (where string, args []any) {
 	// Documents of periods are the service's own: their sales are listed, and would count twice.
-	parts := []string{"client_id = $1", "NOT EXISTS (SELECT 1 FROM period_documents d WHERE d.operation_id = operations.operation_id)"}
+	parts := []string{"client_id = $1",
+		"NOT EXISTS (SELECT 1 FROM period_documents d WHERE d.operation_id = operations.operation_id)"}
 	args = []any{scope}
 	add := func(condition string, value any) {
 		args = append(args, value)

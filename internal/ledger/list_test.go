@@ -33,7 +33,8 @@ func TestListFiltersAndPages(t *testing.T) {
 			n.Succeeds(n.File(invoice(byNumber, one, fmt.Sprint("t", i)).With("transaction_date", day(i))))
 		}
 		n.Succeeds(n.File(invoice(byHash, two, "h1").With("transaction_date", day(9))))
-		n.Fails(n.File(invoice(byNumber, one, "r1").With("transaction_number", "n-REJECT").With("transaction_date", day(10))), fault.AuthorityRejected)
+		n.Fails(n.File(invoice(byNumber, one, "r1").With("transaction_number", "n-REJECT").With("transaction_date",
+			day(10))), fault.AuthorityRejected)
 
 		at := func(d int) time.Time { return time.Date(2026, 3, d, 0, 0, 0, 0, time.UTC) }
 		for name, c := range map[string]struct {
@@ -137,7 +138,8 @@ func TestAResultInEveryState(t *testing.T) {
 		if issued.Transaction.Note == "unprintable" {
 			return document.Rendering{}, errors.New("no paper")
 		}
-		made := document.Rendering{PDF: []byte("%PDF " + issued.UniqueNumber + issued.AuthorityID1), English: issued.Transaction.LanguageCode != "EN"}
+		made := document.Rendering{PDF: []byte("%PDF " + issued.UniqueNumber + issued.AuthorityID1),
+			English: issued.Transaction.LanguageCode != "EN"}
 		if issued.Transaction.Note == "unwritten" {
 			made.Missing = []string{"Thai"}
 		}
@@ -147,7 +149,8 @@ func TestAResultInEveryState(t *testing.T) {
 	supplier := n.Supplier(byNumber, "s1")
 	id := n.File(invoice(byNumber, supplier, "t1"))
 	r := n.Show(id)
-	same(t, "before", fmt.Sprintln(r.Status, r.UniqueNumber, r.AuthorityID1, r.ReportedAt, len(r.Attachments), *r.TotalAmount, *r.Supplier.ExternalID, r.BusinessModel, r.Type),
+	same(t, "before", fmt.Sprintln(r.Status, r.UniqueNumber, r.AuthorityID1, r.ReportedAt, len(r.Attachments),
+		*r.TotalAmount, *r.Supplier.ExternalID, r.BusinessModel, r.Type),
 		"PROCESSING <nil> <nil> <nil> 0 22710 s1 B2C SIMPLIFIED\n")
 	n.Start()
 	r = n.Succeeds(id)
@@ -159,7 +162,8 @@ func TestAResultInEveryState(t *testing.T) {
 		kinds += at.Kind + "/" + at.Type + " "
 	}
 	same(t, "attachments", kinds, "VISUAL/PDF REPORT/JSON RECEIPT/JSON ")
-	same(t, "line", fmt.Sprintln(r.Items[0].NetPrice, r.Items[0].Taxes[0].Amount, r.Items[0].Taxes[0].Type), "18168 4542 STANDARD\n")
+	same(t, "line", fmt.Sprintln(r.Items[0].NetPrice, r.Items[0].Taxes[0].Amount, r.Items[0].Taxes[0].Type),
+		"18168 4542 STANDARD\n")
 
 	// A document that cannot be made does not undo the registration.
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t2").With("note", "unprintable")), fault.InternalError)
@@ -192,10 +196,11 @@ func TestDocumentsOnly(t *testing.T) {
 	p := newOffice(country.ByNumber).Pack()
 	p.Connect, p.Facts.Authority, p.Facts.UseCases = nil, nil, []country.UseCase{country.Invoicing}
 	var made atomic.Int64
-	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p}, Render: func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
-		made.Add(1)
-		return document.Rendering{PDF: []byte(issued.UniqueNumber)}, nil
-	}}).Start()
+	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p},
+		Render: func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
+			made.Add(1)
+			return document.Rendering{PDF: []byte(issued.UniqueNumber)}, nil
+		}}).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	id := n.File(invoice(officeCode, supplier, "t1"))
 	r := n.Succeeds(id)

@@ -30,7 +30,8 @@ func Overdue(r db.Reader, dueBefore, acceptedBefore time.Time) (b Backlog, err e
 		b.UntakenSince = db.FromMicros(*since)
 	}
 	since = nil
-	err = r.Row("SELECT count(*), min(accepted_at) FROM operations WHERE due_at IS NOT NULL AND accepted_at < $1", db.Micros(acceptedBefore)).Scan(&b.Old, &since)
+	err = r.Row("SELECT count(*), min(accepted_at) FROM operations WHERE due_at IS NOT NULL AND accepted_at < $1",
+		db.Micros(acceptedBefore)).Scan(&b.Old, &since)
 	if since != nil {
 		b.OldSince = db.FromMicros(*since)
 	}

@@ -19,7 +19,8 @@ const (
 )
 
 // plainLetters are letters that no decomposition turns into a plain one.
-var plainLetters = strings.NewReplacer("Ł", "L", "Ø", "O", "Đ", "D", "Ð", "D", "ẞ", "SS", "Æ", "AE", "Œ", "OE", "Þ", "TH", "Ħ", "H", "Ŧ", "T", "Ŋ", "N")
+var plainLetters = strings.NewReplacer("Ł", "L", "Ø", "O", "Đ", "D", "Ð", "D", "ẞ", "SS", "Æ", "AE", "Œ", "OE", "Þ",
+	"TH", "Ħ", "H", "Ŧ", "T", "Ŋ", "N")
 
 // fold is a text without case and accents.
 func fold(text string) string {

@@ -18,14 +18,16 @@ func TestOperationsAreFoundByPieces(t *testing.T) {
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "seller-"+d.Engine())
 		execSQL(t, d, `UPDATE companies SET profile = replace(profile, '"legal_name":"', '"legal_name":"Żółta Gęś ')`)
-		sale := withCustomer(invoice(byNumber, supplier, "Bestellung/4711-"+d.Engine()).With("transaction_number", "RE-2026-000815"), "XX-123.456.789")
+		sale := withCustomer(invoice(byNumber, supplier, "Bestellung/4711-"+d.Engine()).With("transaction_number",
+			"RE-2026-000815"), "XX-123.456.789")
 		sale["customer"].(map[string]any)["legal_name"] = "Crédit Łódź & Søn"
 		id := n.File(sale)
 		n.Succeeds(id)
 		other := n.File(invoice(byNumber, supplier, "other-"+d.Engine()).With("transaction_number", "X-1"))
 		n.Succeeds(other)
 		index(n)
-		for _, text := range []string{"RE-2026-000815", "re2026", "2026-0008", "000815", "815", "4711", "bestell", "credit", "CRÉDIT ŁÓDŹ", "lodz", "son", "søn", "123.456", id[:13], id[len(id)-6:]} {
+		for _, text := range []string{"RE-2026-000815", "re2026", "2026-0008", "000815", "815", "4711", "bestell", "credit",
+			"CRÉDIT ŁÓDŹ", "lodz", "son", "søn", "123.456", id[:13], id[len(id)-6:]} {
 			sameIDs(t, text, found(n, ledger.Query{Text: text}), id)
 		}
 		for _, text := range []string{"zolta", "gęś", "ges"} {
@@ -35,7 +37,8 @@ func TestOperationsAreFoundByPieces(t *testing.T) {
 			sameIDs(t, text, found(n, ledger.Query{Text: text}))
 		}
 		total := *life(n, id).Result.TotalAmount
-		for _, text := range []string{fmt.Sprintf("%d.%02d", total/100, total%100), fmt.Sprintf("%d,%02d", total/100, total%100)} {
+		for _, text := range []string{fmt.Sprintf("%d.%02d", total/100, total%100),
+			fmt.Sprintf("%d,%02d", total/100, total%100)} {
 			sameIDs(t, text, found(n, ledger.Query{Text: text}), other, id)
 		}
 		ids, err := n.Namesakes(t.Context(), "zolta g", 10)

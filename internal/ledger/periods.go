@@ -89,7 +89,8 @@ func Periods(r db.Reader, f PeriodFilter) (list []Period, next string, err error
 	}
 	limit := max(1, f.Limit)
 	list, err = db.Collect(r, func(scan func(...any) error) (Period, error) { return scanPeriod(scan, r.Now()) },
-		"SELECT "+periodColumns+" FROM periods p WHERE "+strings.Join(parts, " AND ")+" ORDER BY p.period_id DESC LIMIT "+strconv.Itoa(limit+1), args...)
+		"SELECT "+periodColumns+" FROM periods p WHERE "+strings.Join(parts, " AND ")+" ORDER BY p.period_id DESC LIMIT "+
+			strconv.Itoa(limit+1), args...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list periods: %w", err)
 	}
@@ -109,7 +110,8 @@ func scanPeriod(scan func(...any) error, now time.Time) (p Period, err error) {
 	var ends, deadline, failures int64
 	var closed, waiting, open bool
 	var due time.Time
-	err = scan(&p.ID, &p.ClientID, &p.SupplierID, &p.Country, &p.Live, &p.Currency, &p.Cadence, &p.FirstDay, &p.LastDay, &p.Sales, &p.Gross,
+	err = scan(&p.ID, &p.ClientID, &p.SupplierID, &p.Country, &p.Live, &p.Currency, &p.Cadence, &p.FirstDay, &p.LastDay,
+		&p.Sales, &p.Gross,
 		&ends, &deadline, &closed, &failures, db.NullInstant(&due), &waiting, &open)
 	p.EndsAt, p.Deadline = db.FromMicros(ends), db.FromMicros(deadline)
 	switch {

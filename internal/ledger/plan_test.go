@@ -15,14 +15,17 @@ import (
 
 // wholeTable matches a plan that reads all of a table: SQLite says SCAN name
 // without an index, PostgreSQL Seq Scan on name.
-var wholeTable = regexp.MustCompile(`SCAN (operations|operation_terms|operation_parts|company_parts|companies|o|t|lanes)$|SCAN (operations|o) USING INDEX sqlite_autoindex_operations_1$|Seq Scan on (operations|operation_terms|operation_parts|company_parts|companies|lanes)`)
+var wholeTable = regexp.MustCompile(
+	`SCAN (operations|operation_terms|operation_parts|company_parts|companies|o|t|lanes)$|SCAN (operations|o) USING INDEX sqlite_autoindex_operations_1$|Seq Scan on (operations|operation_terms|operation_parts|company_parts|companies|lanes)`)
 
 func planOf(t testing.TB, d *db.DB, s ledger.Statement) (lines []string) {
 	t.Helper()
 	must(t, d.Read(context.Background(), func(r db.Reader) (err error) {
 		if d.Engine() == "postgres" {
 			// A small table is read as a whole whatever indexes it has; this asks whether it must be.
-			if _, err := db.Collect(r, func(scan func(...any) error) (v string, err error) { return v, scan(&v) }, "SELECT set_config('enable_seqscan', 'off', true)"); err != nil {
+			if _, err := db.Collect(r, func(scan func(...any) error) (v string, err error) {
+				return v, scan(&v)
+			}, "SELECT set_config('enable_seqscan', 'off', true)"); err != nil {
 				return err
 			}
 		}
@@ -75,7 +78,8 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 		}
 		for _, s := range ledger.PieceStatements() {
 			check("pieces", s)
-			if plan := strings.Join(planOf(t, d, s), "\n"); strings.Contains(plan, "TEMP B-TREE") { // PostgreSQL sorts what is little
+			// PostgreSQL sorts what is little
+			if plan := strings.Join(planOf(t, d, s), "\n"); strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("pieces are sorted after they were read:\n%s\n%s", s.Text, plan)
 			}
 		}
@@ -91,7 +95,8 @@ func bounded(text, line string) bool {
 func TestPlanCheckNoticesAWholeTable(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		lines := planOf(t, d, ledger.Statement{Text: "SELECT operation_id FROM operations WHERE use_case = $1", Args: []any{"x"}})
+		lines := planOf(t, d, ledger.Statement{Text: "SELECT operation_id FROM operations WHERE use_case = $1",
+			Args: []any{"x"}})
 		for _, line := range lines {
 			if wholeTable.MatchString(strings.TrimSpace(line)) {
 				return
@@ -116,7 +121,8 @@ func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
 func TestCorrectionsAreReadByTheirReference(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		if plan := strings.Join(planOf(t, d, ledger.CorrectionsStatement()), "\n"); !strings.Contains(plan, "operations_by_reference") {
+		if plan := strings.Join(planOf(t, d, ledger.CorrectionsStatement()), "\n"); !strings.Contains(plan,
+			"operations_by_reference") {
 			t.Error(plan)
 		}
 	})

@@ -35,7 +35,8 @@ func (w Why) Advice() string {
 }
 
 var meanings = []Meaning{
-	{fault.AuthorityNotConfigured, "Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
+	{fault.AuthorityNotConfigured,
+		"Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
 		"`tributary authority list` shows what is missing; set it with `tributary authority set CC.live --url https://…`. Filing resumes within seconds."},
 	{fault.AuthorityUnreachable, "The authority does not respond: no connection, or a timeout.",
 		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},

@@ -66,14 +66,16 @@ func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
 			case fault.BehindAnother:
 				execSQL(t, d, "UPDATE operations SET stage = 'blocked' WHERE operation_id = $1", id)
 			case fault.AuthorityWait:
-				execSQL(t, d, "UPDATE lanes SET reason = '', failures = 0, asked_until = $1 WHERE lane = $2", db.Micros(d.Now().Add(time.Hour)), lane)
+				execSQL(t, d, "UPDATE lanes SET reason = '', failures = 0, asked_until = $1 WHERE lane = $2",
+					db.Micros(d.Now().Add(time.Hour)), lane)
 				execSQL(t, d, "UPDATE operations SET stage = 'prepared', doubts = '' WHERE operation_id = $1", id)
 			default:
 				execSQL(t, d, "UPDATE operations SET stage = 'prepared' WHERE operation_id = $1", id)
 				execSQL(t, d, "UPDATE lanes SET reason = $1, failures = 2 WHERE lane = $2", string(m.Code), lane)
 			}
 			got := count()
-			if len(got) != 1 || got[0].Code != m.Code || got[0].Operations != 1 || got[0].At.Code != byNumber || got[0].OldestAt.IsZero() {
+			if len(got) != 1 || got[0].Code != m.Code || got[0].Operations != 1 || got[0].At.Code != byNumber ||
+				got[0].OldestAt.IsZero() {
 				t.Errorf("%s is counted as %+v", m.Code, got)
 			}
 			if w := life(n, id).Wait; w.Why != ledger.Why(m.Code) || w.Why.Advice() != m.Do || w.Text == "" {

@@ -168,7 +168,8 @@ func (s *Ledger) attach(r db.Reader, scope, id string, to *result.Result) error 
 		return err
 	}
 	for _, a := range list {
-		to.Attachments = append(to.Attachments, result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
+		to.Attachments = append(to.Attachments,
+			result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
 	}
 	to.Lifecycle = []result.LifecycleEntry{}
 	if to.Status == filing.Success {

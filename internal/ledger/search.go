@@ -83,9 +83,11 @@ const summaryColumns = `o.operation_id, o.transaction_id, o.client_id, o.country
 func scanSummary(scan func(...any) error) (s Summary, err error) {
 	var accepted, dated int64
 	var said *string
-	err = scan(&s.OperationID, &s.TransactionID, &s.ClientID, &s.Country, &s.Number, &s.SupplierID, &s.ReferenceID, &s.Live, &s.Kind, &s.UseCase,
+	err = scan(&s.OperationID, &s.TransactionID, &s.ClientID, &s.Country, &s.Number, &s.SupplierID, &s.ReferenceID,
+		&s.Live, &s.Kind, &s.UseCase,
 		&s.Stage, &s.Status, &s.Attempt, &s.Tries, &s.Crashes, &accepted, &dated,
-		db.NullInstant(&s.StartedAt), db.NullInstant(&s.SentAt), db.NullInstant(&s.SettledAt), db.NullInstant(&s.DueAt), &s.Doubt, &said, &s.SettledBy, &s.Lane)
+		db.NullInstant(&s.StartedAt), db.NullInstant(&s.SentAt), db.NullInstant(&s.SettledAt), db.NullInstant(&s.DueAt),
+		&s.Doubt, &said, &s.SettledBy, &s.Lane)
 	s.Said = operation.ReadFaults(said)
 	s.AcceptedAt, s.DatedAt = db.FromMicros(accepted), db.FromMicros(dated)
 	return s, err
@@ -107,7 +109,8 @@ func (q *Query) check() error {
 	switch q.Status {
 	case "", filing.Processing, filing.Success, filing.Failure:
 	default:
-		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s or %s", filing.Processing, filing.Success, filing.Failure))
+		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s or %s", filing.Processing,
+			filing.Success, filing.Failure))
 	}
 	if q.After != "" {
 		if _, ok := operationIn(q.After); !ok {
@@ -220,7 +223,8 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []source{term(countrySign + q.Country), {table: "operations", where: "operation_id > $1", args: []any{position}}}, nil
+		return []source{term(countrySign + q.Country),
+			{table: "operations", where: "operation_id > $1", args: []any{position}}}, nil
 	}
 	return []source{{table: "operations", where: "1 = 1"}}, nil
 }
@@ -324,7 +328,8 @@ func (src source) text(sp span, window int) (string, []any) {
 			where += " AND operation_id " + bound[0] + " $" + strconv.Itoa(len(args))
 		}
 	}
-	return "SELECT operation_id FROM " + src.table + " WHERE " + where + " ORDER BY operation_id DESC LIMIT " + strconv.Itoa(window), args
+	return "SELECT operation_id FROM " + src.table + " WHERE " + where + " ORDER BY operation_id DESC LIMIT " +
+		strconv.Itoa(window), args
 }
 
 // pick reads those candidates that the rest of the query allows.
@@ -347,7 +352,8 @@ func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 		where += " AND " + strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args)))
 	}
 	for _, narrow := range [][2]string{
-		{"o.status = ?", string(q.Status)}, {"o.stage = ?", string(q.Stage)}, {"o.country = ?", q.Country}, {"o.client_id = ?", q.ClientID}, {"o.kind = ?", string(q.Kind)},
+		{"o.status = ?", string(q.Status)}, {"o.stage = ?", string(q.Stage)}, {"o.country = ?", q.Country},
+		{"o.client_id = ?", q.ClientID}, {"o.kind = ?", string(q.Kind)},
 	} {
 		if narrow[1] != "" {
 			add(narrow[0], narrow[1])
@@ -364,5 +370,6 @@ func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 		where += " AND o.status = 'PROCESSING'"
 		add(reasonSQL("o", now)+" = ?", string(q.Reason))
 	}
-	return "SELECT " + summaryColumns + " FROM " + from + " WHERE " + where + " ORDER BY o.operation_id DESC LIMIT " + strconv.Itoa(limit), args
+	return "SELECT " + summaryColumns + " FROM " + from + " WHERE " + where + " ORDER BY o.operation_id DESC LIMIT " +
+		strconv.Itoa(limit), args
 }

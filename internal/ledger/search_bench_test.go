@@ -111,7 +111,8 @@ func fillResult(b *testing.B) string {
 	b.Helper()
 	items := make([]result.ResultItem, 3)
 	for i := range items {
-		items[i] = result.ResultItem{Number: int64(i), Name: "Widget of the best kind", Quantity: "3", UnitPrice: 7570, NetPrice: 18168}
+		items[i] = result.ResultItem{Number: int64(i), Name: "Widget of the best kind", Quantity: "3", UnitPrice: 7570,
+			NetPrice: 18168}
 	}
 	text, err := json.Marshal(result.Result{Row: result.Row{Status: filing.Success}, Items: items})
 	must(b, err)
@@ -133,11 +134,13 @@ func (s *stock) put(tx *db.Tx, ids []string, from int, result string) error {
 			stage, status, due = "received", "PROCESSING", db.Micros(tx.Now().Add(time.Hour))
 		}
 		at := tx.Now().Add(-7 * 24 * time.Hour)
-		operations = append(operations, []any{id, clientID, fmt.Sprint("order-", i), 1, "INVOICE", code, false, "BOTH", fmt.Sprintf("%032x", i%1000), fmt.Sprint("INV-", i),
+		operations = append(operations, []any{id, clientID, fmt.Sprint("order-", i), 1, "INVOICE", code, false, "BOTH",
+			fmt.Sprintf("%032x", i%1000), fmt.Sprint("INV-", i),
 			db.Micros(at), db.Micros(at), "lane" + clientID, stage, status, due, "1", db.Micros(at), result})
 		bodies = append(bodies, []any{id, fmt.Appendf(nil, `{"transaction_id":"order-%d","transaction_number":"INV-%d","items":[{"number":1,"name":"Widget","quantity":1,"unit_price":%d,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}],
 			"customer":{"legal_name":"Buyer","tax_information":{"tax_number":"XX%d","regime":"VAT"}}}`, i, i, 100*(1+i%4), i%50_000), nil})
-		events = append(events, []any{fmt.Sprintf("%040x", i), clientID, webhook.TransactionCompleted, id, "/x", clientID + " " + webhook.TransactionCompleted, "delivered", db.Micros(at)})
+		events = append(events, []any{fmt.Sprintf("%040x", i), clientID, webhook.TransactionCompleted, id, "/x",
+			clientID + " " + webhook.TransactionCompleted, "delivered", db.Micros(at)})
 	}
 	if from%(10*fillSet) == 0 {
 		for _, code := range []string{byNumber, byHash, byKey, byChain} {
@@ -186,9 +189,11 @@ func pages(n *node, s stock) []page {
 		{"amount", search(ledger.Query{Amount: &amount})},
 		{"amount_rare", search(ledger.Query{Amount: &rare})},
 		{"amount_of_a_client_failed", search(ledger.Query{Amount: &amount, ClientID: s.clients[3], Status: filing.Failure})},
-		{"text_and_everything", search(ledger.Query{Text: "XX4711", Amount: &amount, Country: byChain, Status: filing.Failure, Kind: transaction.Credit})},
+		{"text_and_everything", search(ledger.Query{Text: "XX4711", Amount: &amount, Country: byChain,
+			Status: filing.Failure, Kind: transaction.Credit})},
 		{"failures", search(ledger.Query{Status: filing.Failure})},
-		{"failures_of_a_client_and_country", search(ledger.Query{Status: filing.Failure, ClientID: s.clients[7], Country: byChain})},
+		{"failures_of_a_client_and_country", search(ledger.Query{Status: filing.Failure, ClientID: s.clients[7],
+			Country: byChain})},
 		{"open", search(ledger.Query{Status: filing.Processing})},
 		{"open_stage_without", search(ledger.Query{Status: filing.Processing, Stage: filing.Blocked})},
 		{"country", search(ledger.Query{Country: byChain})},
@@ -212,7 +217,8 @@ func pages(n *node, s stock) []page {
 			return err
 		}},
 		{"window_count", func(ctx context.Context) error {
-			_, _, err := n.Hooks.CountWindow(ctx, webhook.Window{ClientID: s.clients[1], From: time.Unix(0, 0), To: time.Unix(0, 0).AddDate(1, 0, 0)})
+			_, _, err := n.Hooks.CountWindow(ctx,
+				webhook.Window{ClientID: s.clients[1], From: time.Unix(0, 0), To: time.Unix(0, 0).AddDate(1, 0, 0)})
 			return err
 		}},
 		{"jobs", func(ctx context.Context) error {

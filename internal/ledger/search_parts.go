@@ -28,7 +28,8 @@ func (s *Ledger) pieceSources(r db.Reader, text string) (list []source, companie
 		list = append(list, source{table: "operation_terms", where: "term = $1", args: []any{amountTerm(amount)}})
 	}
 	if id := strings.ToLower(text); hexDigits.MatchString(id) {
-		list = append(list, source{table: "operations", where: "operation_id >= $1 AND operation_id < $2", args: []any{id, id + "g"}})
+		list = append(list, source{table: "operations", where: "operation_id >= $1 AND operation_id < $2",
+			args: []any{id, id + "g"}})
 	}
 	part := partOf(text)
 	if len(part) < partMin {

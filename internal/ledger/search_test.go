@@ -23,7 +23,8 @@ import (
 // withCustomer names a buyer with a tax number.
 func withCustomer(p paper, number string) paper {
 	return p.With("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS",
-		"address":         map[string]any{"country_code": "XX", "city": "Exampleton", "postal_code": "12345", "address_line_1": "1 Sample Street"},
+		"address": map[string]any{"country_code": "XX", "city": "Exampleton", "postal_code": "12345",
+			"address_line_1": "1 Sample Street"},
 		"tax_information": map[string]any{"tax_number": number, "regime": "VAT"}})
 }
 
@@ -59,9 +60,11 @@ func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "seller-"+d.Engine(), taxNumber("XX987654"+d.Engine()[:1]))
-		first := n.File(withCustomer(invoice(byNumber, supplier, "ord-77/a").With("transaction_number", "INV 2026-0001."+d.Engine()), "XX-123.456.789"))
+		first := n.File(withCustomer(invoice(byNumber, supplier, "ord-77/a").With("transaction_number",
+			"INV 2026-0001."+d.Engine()), "XX-123.456.789"))
 		other := n.SupplierOf("c_two", byNumber, "seller-two-"+d.Engine())
-		second := n.HandAs("c_two", transaction.Invoice, invoice(byNumber, other, "other-1"+d.Engine()).With("items", []any{item(1, 500)}))
+		second := n.HandAs("c_two", transaction.Invoice,
+			invoice(byNumber, other, "other-1"+d.Engine()).With("items", []any{item(1, 500)}))
 		result := n.Succeeds(first)
 		n.Until("the second is settled", func() bool {
 			r, err := n.Result(context.Background(), "c_two", second)
@@ -89,7 +92,8 @@ func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
 		sameIDs(t, "open", found(n, ledger.Query{Status: filing.Processing}))
 		sameIDs(t, "nothing of that text", found(n, ledger.Query{Text: "nobody"}))
 		sameIDs(t, "before it all", found(n, ledger.Query{To: d.Now().Add(-time.Hour)}))
-		sameIDs(t, "from before it all", found(n, ledger.Query{From: d.Now().Add(-time.Hour), To: d.Now().Add(time.Hour)}), second, first)
+		sameIDs(t, "from before it all", found(n, ledger.Query{From: d.Now().Add(-time.Hour), To: d.Now().Add(time.Hour)}),
+			second, first)
 		sameIDs(t, "from the future", found(n, ledger.Query{From: d.Now().Add(time.Hour)}))
 	})
 }
@@ -138,12 +142,15 @@ func TestWhatIsNotSettledIsFoundByItsStatus(t *testing.T) {
 // plant stores operations directly, as many as the test wants, with ids of its choice.
 func plant(t testing.TB, d *db.DB, ids []string, change func(i int, row map[string]any)) {
 	t.Helper()
-	columns := []string{"operation_id", "client_id", "transaction_id", "attempt", "kind", "country", "live", "use_case", "supplier_id", "number", "dated_at", "accepted_at", "lane", "stage", "status", "due_at", "pack_version"}
+	columns := []string{"operation_id", "client_id", "transaction_id", "attempt", "kind", "country", "live", "use_case",
+		"supplier_id", "number", "dated_at", "accepted_at", "lane", "stage", "status", "due_at", "pack_version"}
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
 		var operations, bodies [][]any
 		for i, id := range ids {
-			row := map[string]any{"operation_id": id, "client_id": client, "transaction_id": "t-" + id, "attempt": 1, "kind": "INVOICE", "country": "XX", "live": false,
-				"use_case": "BOTH", "supplier_id": "s", "number": fmt.Sprintf("P-%d", i), "dated_at": 0, "accepted_at": 0, "lane": "l", "stage": "settled", "status": "SUCCESS", "due_at": nil, "pack_version": "1"}
+			row := map[string]any{"operation_id": id, "client_id": client, "transaction_id": "t-" + id, "attempt": 1,
+				"kind": "INVOICE", "country": "XX", "live": false,
+				"use_case": "BOTH", "supplier_id": "s", "number": fmt.Sprintf("P-%d", i), "dated_at": 0, "accepted_at": 0,
+				"lane": "l", "stage": "settled", "status": "SUCCESS", "due_at": nil, "pack_version": "1"}
 			if change != nil {
 				change(i, row)
 			}
@@ -265,7 +272,8 @@ func TestSweepsDoNotOvertakeTheIndex(t *testing.T) {
 	n := newNode(t, d, newAuthorities(t).Setup())
 	plant(t, d, idsAt(d.Now().Add(-time.Minute), ledger.RoundMax+1), nil)
 	must(t, n.IndexRound(t.Context(), d.Now().Add(48*time.Hour)))
-	same(t, "indexed in one round", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), ledger.RoundMax)
+	same(t, "indexed in one round", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"),
+		ledger.RoundMax)
 	must(t, n.IndexRound(t.Context(), d.Now().Add(48*time.Hour)))
 	same(t, "indexed in two", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), ledger.RoundMax+1)
 }
@@ -346,10 +354,12 @@ func TestSearchRefusesWhatItCannotMean(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).Setup())
 	good := []ledger.Query{
-		{Limit: ledger.SearchMax}, {Text: strings.Repeat("x", ledger.TextMax)}, {Text: strings.Repeat("é", 60)}, {Text: "'; DROP TABLE operations; --"},
+		{Limit: ledger.SearchMax}, {Text: strings.Repeat("x", ledger.TextMax)}, {Text: strings.Repeat("é", 60)},
+		{Text: "'; DROP TABLE operations; --"},
 	}
 	bad := []ledger.Query{
-		{Limit: ledger.SearchMax + 1}, {Limit: -1}, {Text: strings.Repeat("x", ledger.TextMax+1)}, {Text: "--"}, {Status: "DONE"}, {After: "x"},
+		{Limit: ledger.SearchMax + 1}, {Limit: -1}, {Text: strings.Repeat("x", ledger.TextMax+1)}, {Text: "--"},
+		{Status: "DONE"}, {After: "x"},
 	}
 	for _, q := range good {
 		if _, err := n.Search(t.Context(), q); err != nil {

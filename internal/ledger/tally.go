@@ -82,7 +82,8 @@ func (t *Tally) add(now time.Time, events []filing.Tallied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range events {
-		at, day, n := minuteKey{minute, e.Country}, dayKey{minute / minutesPerDay, e.ClientID}, counted{e.Accepted, e.Succeeded, e.Failed}
+		at, day, n := minuteKey{minute, e.Country}, dayKey{minute / minutesPerDay, e.ClientID},
+			counted{e.Accepted, e.Succeeded, e.Failed}
 		t.minutes[at] = t.minutes[at].plus(n)
 		t.days[day] = t.days[day].plus(n)
 		t.total.Add(n.accepted + n.succeeded + n.failed)
@@ -205,7 +206,8 @@ func (t *Tally) pending(from, to int64) (list []Count) {
 	defer t.mu.Unlock()
 	for k, c := range t.minutes {
 		if k.minute >= from && k.minute < to {
-			list = append(list, Count{At: time.Unix(k.minute*60, 0).UTC(), Country: k.country, Accepted: c.accepted, Succeeded: c.succeeded, Failed: c.failed})
+			list = append(list, Count{At: time.Unix(k.minute*60, 0).UTC(), Country: k.country, Accepted: c.accepted,
+				Succeeded: c.succeeded, Failed: c.failed})
 		}
 	}
 	return list

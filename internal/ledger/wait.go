@@ -35,8 +35,9 @@ const (
 	WhyAcceptance   = Why(fault.AwaitingAcceptance)     // somebody else must agree first
 	WhyUnknown      = Why(fault.OutcomeUnknown)         // it may be registered; nobody knows
 	WhyDocuments    = Why(fault.DocumentsUnavailable)   // the document cannot be stored
-	WhyBehind       = Why(fault.BehindAnother)          // an earlier attempt, its original or another correction of that is on its way
-	WhyHeld         = Why(fault.Held)                   // a backup was restored, or a link before it is set aside
+	// an earlier attempt, its original or another correction of that is on its way
+	WhyBehind = Why(fault.BehindAnother)
+	WhyHeld   = Why(fault.Held) // a backup was restored, or a link before it is set aside
 )
 
 // Wait says why an operation is not settled, and what happens next.
@@ -72,7 +73,8 @@ type laneNow struct {
 
 func readLane(r db.Reader, name string) (l laneNow, err error) {
 	err = r.Row("SELECT due_at, lease_until, failures, reason, trouble, trouble_at, asked_until FROM lanes WHERE lane = $1", name).
-		Scan(db.NullInstant(&l.dueAt), db.NullInstant(&l.leaseUntil), &l.failures, &l.reason, &l.trouble, db.NullInstant(&l.troubleAt), db.NullInstant(&l.askedUntil))
+		Scan(db.NullInstant(&l.dueAt), db.NullInstant(&l.leaseUntil), &l.failures, &l.reason, &l.trouble,
+			db.NullInstant(&l.troubleAt), db.NullInstant(&l.askedUntil))
 	if errors.Is(err, db.ErrNoRows) {
 		return laneNow{}, nil
 	}
@@ -168,7 +170,8 @@ func waitOf(r db.Reader, s Summary) (*Wait, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the lane: %w", err)
 	}
-	w := &Wait{Failures: lane.failures, Trouble: lane.trouble, Since: s.AcceptedAt, NextAt: s.DueAt, InWork: lane.leaseUntil.After(r.Now())}
+	w := &Wait{Failures: lane.failures, Trouble: lane.trouble, Since: s.AcceptedAt, NextAt: s.DueAt,
+		InWork: lane.leaseUntil.After(r.Now())}
 	switch s.Stage {
 	case filing.Waiting:
 		w.Why, w.NextAt, w.Text = WhyBehind, time.Time{}, "waiting for an earlier attempt of the same transaction"
@@ -198,9 +201,11 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	}
 	switch {
 	case s.SetAside():
-		w.Why, w.Text = WhyQuarantine, "quarantined: the service crashed repeatedly while processing this. Release it when the cause is fixed"
+		w.Why, w.Text = WhyQuarantine,
+			"quarantined: the service crashed repeatedly while processing this. Release it when the cause is fixed"
 	case lane.reason == fault.ChainStopped:
-		w.Why, w.CanRetry, w.Text = WhyChain, false, "the authority rejected a link that does not follow its last one. Filing for the supplier resumes when an operator resumes the chain"
+		w.Why, w.CanRetry, w.Text = WhyChain, false,
+			"the authority rejected a link that does not follow its last one. Filing for the supplier resumes when an operator resumes the chain"
 	case lane.reason == fault.Held:
 		w.Why, w.CanRetry, w.Text = WhyHeld, false, "filing for the supplier is on hold: "+lane.trouble
 	case lane.failures > 0 && w.troubled(lane):
@@ -217,7 +222,8 @@ func (w *Wait) troubled(lane laneNow) bool {
 	w.Since = lane.troubleAt
 	switch lane.reason {
 	case fault.CredentialsInvalid:
-		w.Why, w.Text = WhyCredential, "the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded"
+		w.Why, w.Text = WhyCredential,
+			"the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded"
 	case fault.AuthorityNotConfigured:
 		w.Why, w.Text = WhyUnconfigured, "nothing was sent: the authority is not configured"
 	case fault.DocumentsUnavailable:
@@ -236,7 +242,8 @@ func (w *Wait) troubled(lane laneNow) bool {
 func (w *Wait) explainCalm(s Summary, lane laneNow, now time.Time) {
 	switch {
 	case s.Doubt == string(fault.OutcomeUnknown) || s.Stage == filing.Sent:
-		w.Why, w.Since, w.Text = WhyUnknown, s.SentAt, "sent, but the authority has not confirmed it. It is queried before anything is sent again"
+		w.Why, w.Since, w.Text = WhyUnknown, s.SentAt,
+			"sent, but the authority has not confirmed it. It is queried before anything is sent again"
 	case s.Doubt == string(fault.AwaitingAcceptance):
 		w.Why, w.Since, w.Text = WhyAcceptance, s.SentAt, "the authority is waiting for acceptance by another party"
 	case s.Stage == filing.Pending:

@@ -124,7 +124,8 @@ func (c *Cycle) TellAll(tx *db.Tx, subjects []Subject, n country.News) (events [
 func (c *Cycle) insert(tx *db.Tx, subjects []Subject, n country.News) (fresh map[string]bool, err error) {
 	rows := make([][]any, len(subjects))
 	for i, s := range subjects {
-		rows[i] = []any{s.ID, string(n.Source), n.Key, s.Scope, db.Micros(n.At), n.Code, n.Name, string(n.Severity), n.Message, db.Micros(tx.Now())}
+		rows[i] = []any{s.ID, string(n.Source), n.Key, s.Scope, db.Micros(n.At), n.Code, n.Name, string(n.Severity),
+			n.Message, db.Micros(tx.Now())}
 	}
 	fresh = map[string]bool{}
 	err = tx.InsertReturning(insertNews, rows, func(r *db.Rows) error {
@@ -150,7 +151,8 @@ func (c *Cycle) kept(n country.News) country.News {
 	if n.At.IsZero() {
 		n.At = c.DB.Wall()
 	}
-	if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint, country.FromBuyer, country.FromService}, n.Source) {
+	if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint,
+		country.FromBuyer, country.FromService}, n.Source) {
 		n.Source = country.FromAuthority
 	}
 	if !slices.Contains([]country.Severity{country.Info, country.Caution, country.Problem}, n.Severity) {
@@ -198,7 +200,8 @@ func (c *Cycle) Said(tx *db.Tx, about map[string]Subject) (events []webhook.Even
 		n  int
 	}
 	counts, err := db.Collect(tx, func(scan func(...any) error) (k count, err error) { return k, scan(&k.id, &k.n) },
-		"SELECT operation_id, count(*) FROM lifecycle WHERE "+c.DB.In("operation_id", "$1")+" GROUP BY operation_id ORDER BY operation_id", db.Strings(ids))
+		"SELECT operation_id, count(*) FROM lifecycle WHERE "+c.DB.In("operation_id", "$1")+
+			" GROUP BY operation_id ORDER BY operation_id", db.Strings(ids))
 	if err != nil {
 		return nil, fmt.Errorf("count news: %w", err)
 	}
@@ -215,7 +218,8 @@ func Rejection(r country.Receipt) []fault.Fault {
 			return r.Faults
 		}
 	}
-	return append(r.Faults, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the tax authority refused the document"})
+	return append(r.Faults, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+		Message: "the tax authority refused the document"})
 }
 
 // contradiction is the entry of an authority that takes back what it said.
@@ -223,7 +227,8 @@ func contradiction(r country.Receipt) []country.News {
 	if r.Outcome != country.Rejected || r.Duplicate {
 		return nil
 	}
-	return []country.News{{Key: "outcome", At: r.At, Code: string(country.Rejected), Name: "Rejected after acceptance", Source: country.FromAuthority,
+	return []country.News{{Key: "outcome", At: r.At, Code: string(country.Rejected), Name: "Rejected after acceptance",
+		Source:   country.FromAuthority,
 		Severity: country.Problem, Message: Rejection(r)[0].Message}}
 }
 

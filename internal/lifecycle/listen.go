@@ -142,7 +142,8 @@ func (q *inquiry) read(ctx context.Context) (wait time.Time, err error) {
 		var text, receipt string
 		err := r.Row(`SELECT o.operation_id, o.client_id, o.transaction_id, o.status = 'SUCCESS', f.report, f.filing, coalesce(f.receipt, '{}'), x.asked_until
 			FROM operations o JOIN filings f ON f.operation_id = o.operation_id LEFT JOIN lanes x ON x.lane = $2 WHERE o.operation_id = $1`, q.lease.ID, q.lease.Key).
-			Scan(&q.about.ID, &q.about.Scope, &q.about.TransactionID, &q.about.Succeeded, &report, &text, &receipt, db.NullInstant(&wait))
+			Scan(&q.about.ID, &q.about.Scope, &q.about.TransactionID, &q.about.Succeeded, &report, &text, &receipt,
+				db.NullInstant(&wait))
 		if err != nil {
 			return err
 		}

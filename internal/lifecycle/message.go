@@ -34,7 +34,9 @@ func KeepHandles(tx *db.Tx, handles []Handle) error {
 		return nil
 	}
 	return tx.InsertReturning(db.Insert{Table: "filing_handles", Columns: "country,live,handle,operation_id",
-		Suffix: "ON CONFLICT (country, live, handle, operation_id) DO NOTHING RETURNING handle"}, rows, func(*db.Rows) error { return nil })
+		Suffix: "ON CONFLICT (country, live, handle, operation_id) DO NOTHING RETURNING handle"}, rows, func(*db.Rows) error {
+		return nil
+	})
 }
 
 // Find is the operation by a name under which an authority speaks of its filing;
@@ -92,7 +94,8 @@ func (c *Cycle) HandleMessage(tx *db.Tx, at country.Environment, o Addressee, m 
 		news = append(slices.Clone(news), contradiction(m.Receipt)...)
 	case operation.Failure:
 		if m.Receipt.Outcome == country.Accepted {
-			err = c.Alerts.RaiseIn(tx, alert.OutcomeContested, o.ID, fmt.Sprintf("the authority says that it accepted operation %s, which ended in FAILURE", o.ID))
+			err = c.Alerts.RaiseIn(tx, alert.OutcomeContested, o.ID,
+				fmt.Sprintf("the authority says that it accepted operation %s, which ended in FAILURE", o.ID))
 		}
 	default:
 		taken.Decision, err = queueDecision(tx, o.ID, m)
@@ -111,7 +114,10 @@ func queueDecision(tx *db.Tx, operationID string, m country.Message) (fresh bool
 	key := fault.Clip(cmp.Or(m.Key, string(m.Receipt.Outcome)), keyMax)
 	row := []any{operationID, key, operation.EncodeReceipt(m.Receipt), m.Receipt.Document, m.Raw, db.Micros(tx.Now())}
 	err = tx.InsertReturning(db.Insert{Table: "told", Columns: "operation_id,message_key,receipt,document,raw,at",
-		Suffix: "ON CONFLICT (operation_id, message_key) DO NOTHING RETURNING message_key"}, [][]any{row}, func(*db.Rows) error { fresh = true; return nil })
+		Suffix: "ON CONFLICT (operation_id, message_key) DO NOTHING RETURNING message_key"}, [][]any{row}, func(*db.Rows) error {
+		fresh = true
+		return nil
+	})
 	return fresh, err
 }
 
@@ -166,7 +172,8 @@ func (c *Cycle) isDuplicateReply(tx *db.Tx, at country.Environment, o Addressee)
 
 // Decisions reads those that came by themselves, the first of each operation.
 func Decisions(r db.Reader, d *db.DB, ids []string) (map[string]*country.Receipt, error) {
-	rows, err := r.Query("SELECT operation_id, receipt, document, raw FROM told WHERE "+d.In("operation_id", "$1")+" ORDER BY operation_id, at", db.Strings(ids))
+	rows, err := r.Query("SELECT operation_id, receipt, document, raw FROM told WHERE "+d.In("operation_id", "$1")+
+		" ORDER BY operation_id, at", db.Strings(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look for decisions: %w", err)
 	}

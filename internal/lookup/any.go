@@ -38,7 +38,8 @@ func (l *Lookups) ListAny(ctx context.Context, f AnyFilter) (page []AnyBatch, ne
 		f.Limit = pageDefault
 	}
 	if f.Limit < 1 || f.Limit > pageMax {
-		return nil, "", fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+		return nil, "", fault.New(fault.Invalid,
+			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
 	from, err := ids.ReadCursor(f.Cursor)
 	if err != nil {

@@ -43,7 +43,8 @@ func TestTheOperatorSeesRequestsOfAllClients(t *testing.T) {
 				t.Errorf("by %d: %v, want %v", limit, got, newest)
 			}
 		}
-		if got := list(lookup.AnyFilter{ClientID: "c_one", Status: lookup.Running}); !slices.Equal(got, []string{ids[2], ids[0]}) {
+		if got := list(lookup.AnyFilter{ClientID: "c_one", Status: lookup.Running}); !slices.Equal(got,
+			[]string{ids[2], ids[0]}) {
 			t.Errorf("of one client: %v", got)
 		}
 		if got := list(lookup.AnyFilter{Status: lookup.Completed}); len(got) != 0 {

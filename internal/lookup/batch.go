@@ -61,7 +61,8 @@ func (l *Lookups) CreateBatch(ctx context.Context, clientID string, body []byte)
 	if err != nil {
 		return Batch{}, err
 	}
-	head := &header{id: ids.New(), clientID: clientID, kind: kindBatch, name: request.name, status: Running, entries: len(request.entries)}
+	head := &header{id: ids.New(), clientID: clientID, kind: kindBatch, name: request.name, status: Running,
+		entries: len(request.entries)}
 	stored, err := l.create(ctx, head, request.entries)
 	if err != nil {
 		return Batch{}, err

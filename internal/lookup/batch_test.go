@@ -45,8 +45,10 @@ func TestABatchIsAnsweredEntryByEntryWithOneEvent(t *testing.T) {
 		}
 		id := created.BatchID
 		want := []string{
-			"valid pending unknown null", "valid pending unknown null", "valid pending unknown null", "valid pending unknown null",
-			"invalid invalid no field_not_valid", "invalid invalid unknown unsupported_country", "valid not_checked unknown null",
+			"valid pending unknown null", "valid pending unknown null", "valid pending unknown null",
+			"valid pending unknown null",
+			"invalid invalid no field_not_valid", "invalid invalid unknown unsupported_country",
+			"valid not_checked unknown null",
 		}
 		compare := func(when string, got []lookup.Validation) {
 			t.Helper()
@@ -76,13 +78,16 @@ func TestABatchIsAnsweredEntryByEntryWithOneEvent(t *testing.T) {
 		if got := k.finished(client, id); got != lookup.Completed {
 			t.Errorf("the batch is %s", got)
 		}
-		copy(want, []string{"valid registered yes null", "valid registered yes null", "valid not_registered no null", "valid unknown unknown VAT_BLOCKED"})
+		copy(want, []string{"valid registered yes null", "valid registered yes null", "valid not_registered no null",
+			"valid unknown unknown VAT_BLOCKED"})
 		batch, all := k.all(id)
 		compare("completed", all)
-		if text(all[0].BusinessName) == "null" || text(all[0].BusinessName) != text(all[1].BusinessName) || all[2].BusinessName != nil {
+		if text(all[0].BusinessName) == "null" || text(all[0].BusinessName) != text(all[1].BusinessName) ||
+			all[2].BusinessName != nil {
 			t.Errorf("names %s, %s, %s", text(all[0].BusinessName), text(all[1].BusinessName), text(all[2].BusinessName))
 		}
-		if !batch.RequestedAt.Equal(created.RequestedAt) || batch.ResultURL != created.ResultURL || *batch.BatchName != "spring clean" {
+		if !batch.RequestedAt.Equal(created.RequestedAt) || batch.ResultURL != created.ResultURL ||
+			*batch.BatchName != "spring clean" {
 			t.Errorf("%+v, created %+v", batch, created)
 		}
 		k.wantOneEvent(id)
@@ -109,12 +114,15 @@ func TestTheWireShapesAreTheContracts(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(id string) string {
-		return `"validation_id":"` + id + `","country_iso_code":"GB","tax_identification_number":"366303068","format":"valid","status":"not_checked",` +
+		return `"validation_id":"` + id +
+			`","country_iso_code":"GB","tax_identification_number":"366303068","format":"valid","status":"not_checked",` +
 			`"is_business":"unknown","business_name":null,"business_address":null,"error_code":null`
 	}
 	at := page.RequestedAt.Format("2006-01-02T15:04:05Z")
-	tail := `"requested_at":"` + at + `","status":"running","batch_validation_result_url":"` + base + `/lookup/v2/batch-validations/` + batch.BatchID + `"`
-	head := `{"batch_id":"` + batch.BatchID + `","batch_name":null,"validations":[{` + entry(batch.Validations[0].ValidationID) + `}`
+	tail := `"requested_at":"` + at + `","status":"running","batch_validation_result_url":"` + base +
+		`/lookup/v2/batch-validations/` + batch.BatchID + `"`
+	head := `{"batch_id":"` + batch.BatchID + `","batch_name":null,"validations":[{` +
+		entry(batch.Validations[0].ValidationID) + `}`
 	for name, c := range map[string]struct {
 		value any
 		want  string
@@ -134,7 +142,8 @@ func TestTheWireShapesAreTheContracts(t *testing.T) {
 	if text, _ := json.Marshal(last); err != nil || !strings.Contains(string(text), `"next_cursor":null`) {
 		t.Errorf("the last page: %s %v", text, err)
 	}
-	for _, id := range []string{batch.BatchID, batch.Validations[0].ValidationID, batch.Validations[1].ValidationID, single.ValidationID} {
+	for _, id := range []string{batch.BatchID, batch.Validations[0].ValidationID, batch.Validations[1].ValidationID,
+		single.ValidationID} {
 		if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(id) {
 			t.Errorf("id %q", id)
 		}
@@ -175,7 +184,8 @@ func TestPagesCoverABatchInOrder(t *testing.T) {
 		for _, c := range []struct {
 			limit  int
 			cursor string
-		}{{-1, ""}, {101, ""}, {20, "20"}, {20, "v-1"}, {20, "v206"}, {20, "v020"}, {20, "v"}, {20, "vx"}, {20, "v99999999999999999999"}, {20, "é"}} {
+		}{{-1, ""}, {101, ""}, {20, "20"}, {20, "v-1"}, {20, "v206"}, {20, "v020"}, {20, "v"}, {20, "vx"},
+			{20, "v99999999999999999999"}, {20, "é"}} {
 			_, err := k.Batch(context.Background(), client, id, c.limit, c.cursor)
 			wantKind(t, err, fault.Invalid)
 		}
@@ -195,12 +205,14 @@ func TestForeignAndUnknownIdsAreOneAnswer(t *testing.T) {
 		unknown := strings.Repeat("0", 32)
 		said := map[string]string{}
 		for _, c := range []struct{ clientID, batch, single string }{
-			{"c_other", batch.BatchID, single.ValidationID}, {client, unknown, unknown}, {client, single.ValidationID, batch.BatchID},
+			{"c_other", batch.BatchID, single.ValidationID}, {client, unknown, unknown},
+			{client, single.ValidationID, batch.BatchID},
 			{client, "", ""}, {client, strings.ToUpper(batch.BatchID) + "'", batch.Validations[0].ValidationID},
 		} {
 			_, asBatch := k.Batch(ctx, c.clientID, c.batch, 20, "")
 			_, asSingle := k.Single(ctx, c.clientID, c.single)
-			for verb, err := range map[string]error{"batch": asBatch, "single": asSingle, "cancel": k.CancelBatch(ctx, c.clientID, c.batch)} {
+			for verb, err := range map[string]error{"batch": asBatch, "single": asSingle,
+				"cancel": k.CancelBatch(ctx, c.clientID, c.batch)} {
 				wantKind(t, err, fault.NotFound)
 				if said[verb] == "" {
 					said[verb] = err.Error()
@@ -244,7 +256,8 @@ func TestACancelStopsTheQuestionsAndHasNoEvent(t *testing.T) {
 		for _, v := range all {
 			counts[v.Status]++
 		}
-		if batch.Status != lookup.Canceled || counts[lookup.StatusRegistered] != stored || counts[lookup.StatusCanceled] != 600-stored || stored == 0 || stored > 30 {
+		if batch.Status != lookup.Canceled || counts[lookup.StatusRegistered] != stored ||
+			counts[lookup.StatusCanceled] != 600-stored || stored == 0 || stored > 30 {
 			t.Errorf("%s: %v, %d stored", batch.Status, counts, stored)
 		}
 		if err := k.CancelBatch(ctx, client, id); err != nil {
@@ -293,7 +306,8 @@ func TestTheHundredAndFirstOpenBatchIsRefused(t *testing.T) {
 		if _, err := k.CreateBatch(context.Background(), "c_other", body); err != nil {
 			t.Errorf("another client: %v", err)
 		}
-		if _, err := k.CreateSingle(context.Background(), client, []byte(`{"country_iso_code":"GB","tax_identification_number":"1"}`)); err != nil {
+		if _, err := k.CreateSingle(context.Background(), client,
+			[]byte(`{"country_iso_code":"GB","tax_identification_number":"1"}`)); err != nil {
 			t.Errorf("a single validation: %v", err)
 		}
 		if err := k.CancelBatch(context.Background(), client, last.BatchID); err != nil {
@@ -327,11 +341,13 @@ func TestASingleValidationEndsWithItsOwnEvent(t *testing.T) {
 			k.start()
 			k.until("the event is stored", func() bool { return len(k.events(id)) > 0 })
 			k.halt()
-			if e := k.events(id); len(e) != 1 || e[0] != "lookup.single_validation_completed /lookup/v2/single-validations/"+id+" "+client {
+			if e := k.events(id); len(e) != 1 ||
+				e[0] != "lookup.single_validation_completed /lookup/v2/single-validations/"+id+" "+client {
 				t.Errorf("events %q", e)
 			}
 			got, err := k.Single(ctx, client, id)
-			if line := fmt.Sprintf("%s %s %s %s", got.Format, got.Status, got.IsBusiness, text(got.ErrorCode)); err != nil || line != want {
+			if line := fmt.Sprintf("%s %s %s %s", got.Format, got.Status, got.IsBusiness, text(got.ErrorCode)); err != nil ||
+				line != want {
 				t.Errorf("%s: %q, want %q (%v)", body, line, want, err)
 			}
 		}

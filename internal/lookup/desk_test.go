@@ -88,7 +88,8 @@ func newLookups(d *db.DB, vies *lookup.VIES) (*lookup.Lookups, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lookup.New(lookup.Config{DB: d, Hooks: hooks, Validator: lookup.NewValidator(vies, true), BaseURL: base + "/", Grace: time.Nanosecond}), nil
+	return lookup.New(lookup.Config{DB: d, Hooks: hooks, Validator: lookup.NewValidator(vies, true), BaseURL: base + "/",
+		Grace: time.Nanosecond}), nil
 }
 
 // desk is the slice on a database, with what a test asks of it.

@@ -46,7 +46,8 @@ type place struct {
 }
 
 // old finds the next requests to go, and how far it looked.
-func (l *Lookups) old(ctx context.Context, clientID string, before time.Time, from place) (ids []string, to place, err error) {
+func (l *Lookups) old(ctx context.Context, clientID string, before time.Time,
+	from place) (ids []string, to place, err error) {
 	err = l.db.Read(ctx, func(r db.Reader) error {
 		ids, to = nil, from
 		rows, err := r.Query(oldSQL, clientID, db.Micros(before), from.requested, from.id, forgetSet)

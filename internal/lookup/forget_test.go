@@ -21,9 +21,11 @@ func TestEndedLookupsAreForgotten(t *testing.T) {
 			t.Helper()
 			err := d.Write(t.Context(), func(tx *db.Tx) error {
 				return errors.Join(
-					tx.Insert("lookups", "lookup_id,client_id,kind,status,entries,requested_at,ended_at,lane", []any{id, client, "batch", status, entries, db.Micros(ended), db.Micros(at), client}),
+					tx.Insert("lookups", "lookup_id,client_id,kind,status,entries,requested_at,ended_at,lane",
+						[]any{id, client, "batch", status, entries, db.Micros(ended), db.Micros(at), client}),
 					tx.Insert("lookup_entries", "lookup_id,first,entries", []any{id, 0, "[]"}),
-					tx.Insert("lookup_answers", "lookup_id,position,format,status,is_business", []any{id, 0, "valid", "valid", "yes"}, []any{id, 1, "valid", "valid", "yes"}))
+					tx.Insert("lookup_answers", "lookup_id,position,format,status,is_business", []any{id, 0, "valid", "valid", "yes"},
+						[]any{id, 1, "valid", "valid", "yes"}))
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +50,9 @@ func TestEndedLookupsAreForgotten(t *testing.T) {
 		}
 		for table, want := range map[string]int{"lookups": 3, "lookup_entries": 3, "lookup_answers": 6} {
 			var n int
-			if err := d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM " + table).Scan(&n) }); err != nil || n != want {
+			if err := d.Read(t.Context(), func(r db.Reader) error {
+				return r.Row("SELECT count(*) FROM " + table).Scan(&n)
+			}); err != nil || n != want {
 				t.Errorf("%s has %d rows, want %d: %v", table, n, want, err)
 			}
 		}

@@ -36,8 +36,9 @@ const (
 
 // queue has a lane for each client and kind: somebody who waits for one number
 // does not wait for batches.
-var queue = &lease.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd, Columns: "client_id, kind",
-	Scan: func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
+var queue = &lease.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd,
+	Columns: "client_id, kind",
+	Scan:    func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
 
 func (h *header) lane() string { return h.clientID + laneOwnerEnd + string(h.kind) }
 
@@ -49,11 +50,12 @@ func (l *Lookups) Run(ctx context.Context) error {
 		}
 		return singlesAtOnce
 	}
-	pump := &lease.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room, Work: func(ctx context.Context, lease *lease.Lease[header]) {
-		if err := l.work(ctx, lease); err != nil && ctx.Err() == nil {
-			l.log.Warn("retrying a lookup", "lookup_id", lease.ID, "error", err)
-		}
-	}}
+	pump := &lease.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room,
+		Work: func(ctx context.Context, lease *lease.Lease[header]) {
+			if err := l.work(ctx, lease); err != nil && ctx.Err() == nil {
+				l.log.Warn("retrying a lookup", "lookup_id", lease.ID, "error", err)
+			}
+		}}
 	return pump.Run(ctx)
 }
 
@@ -137,7 +139,9 @@ func (l *Lookups) carryOut(parent context.Context, job *claimed) error {
 	if job.crashes > crashesMax {
 		err = l.giveUp(ctx, job, rest, notes)
 	} else {
-		err = l.cfg.Validator.ValidateAll(ctx, rest.entries, func(i int, r Result) error { return notes.add(ctx, rest.positions[i], r) })
+		err = l.cfg.Validator.ValidateAll(ctx, rest.entries, func(i int, r Result) error {
+			return notes.add(ctx, rest.positions[i], r)
+		})
 	}
 	done()
 	keeper.Wait()
@@ -171,7 +175,8 @@ func (l *Lookups) leave(ctx context.Context, notes *recorder, err error) error {
 
 // giveUp answers what could not be answered because the program died of it.
 func (l *Lookups) giveUp(ctx context.Context, job *claimed, rest *remainder, notes *recorder) error {
-	l.log.Error("a lookup was discarded after its workers crashed", "alert", "job_discarded", "lookup_id", job.id, "crashes", job.crashes-1)
+	l.log.Error("a lookup was discarded after its workers crashed", "alert", "job_discarded", "lookup_id", job.id,
+		"crashes", job.crashes-1)
 	for _, position := range rest.positions {
 		r := Result{Format: FormatValid, Status: StatusUnknown, IsBusiness: BusinessUnknown, ErrorCode: string(fault.InternalError)}
 		if err := notes.add(ctx, position, r); err != nil {

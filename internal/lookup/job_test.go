@@ -54,7 +54,8 @@ func TestAWorkerThatLostItsClaimStoresNothingMore(t *testing.T) {
 		k.until("the register is quiet", func() bool {
 			// A single validation that begins now ends after what was under way.
 			before := g.asked.Load()
-			single, err := k.CreateSingle(context.Background(), client, []byte(`{"country_iso_code":"XX","tax_identification_number":"100"}`))
+			single, err := k.CreateSingle(context.Background(), client,
+				[]byte(`{"country_iso_code":"XX","tax_identification_number":"100"}`))
 			if err != nil {
 				t.Fatal(err)
 			}

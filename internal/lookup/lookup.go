@@ -78,6 +78,7 @@ type Result struct {
 	BusinessName    string
 	BusinessAddress string
 	ErrorCode       string
-	AnsweredAt      time.Time // when the register gave the answer, possibly some time ago; zero when it was not asked or gave none
-	RequestID       string    // the register's consultation number, where a requester is configured
+	// when the register gave the answer, possibly some time ago; zero when it was not asked or gave none
+	AnsweredAt time.Time
+	RequestID  string // the register's consultation number, where a requester is configured
 }

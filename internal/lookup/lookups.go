@@ -137,7 +137,8 @@ func validationOf(head *header, position int, e storedEntry, answer *Result) Val
 		v.Status, v.IsBusiness, v.ErrorCode = e.Status, e.IsBusiness, orNull(e.ErrorCode)
 	case answer != nil:
 		v.Format, v.Status, v.IsBusiness = answer.Format, answer.Status, answer.IsBusiness
-		v.BusinessName, v.BusinessAddress, v.ErrorCode = orNull(answer.BusinessName), orNull(answer.BusinessAddress), orNull(answer.ErrorCode)
+		v.BusinessName, v.BusinessAddress, v.ErrorCode = orNull(answer.BusinessName), orNull(answer.BusinessAddress),
+			orNull(answer.ErrorCode)
 	case head.status == Canceled:
 		v.Status = StatusCanceled
 	}
@@ -175,7 +176,8 @@ func (l *Lookups) create(ctx context.Context, head *header, entries []Entry) ([]
 			due = nil // until its turn
 		}
 		if err := tx.Insert(lookupsTable, "lookup_id,client_id,kind,lane,name,status,entries,requested_at,due_at",
-			[]any{head.id, head.clientID, string(head.kind), head.lane(), db.Null(head.name), string(Running), len(entries), db.Micros(now), due}); err != nil {
+			[]any{head.id, head.clientID, string(head.kind), head.lane(), db.Null(head.name), string(Running), len(entries),
+				db.Micros(now), due}); err != nil {
 			return err
 		}
 		if err := tx.Insert("lookup_entries", "lookup_id,first,entries", rows...); err != nil {
@@ -199,7 +201,8 @@ func (l *Lookups) decide(e Entry) storedEntry {
 	if q.state != "" {
 		return storedEntry{Country: e.Country, Number: e.Number, Format: FormatValid}
 	}
-	return storedEntry{Country: e.Country, Number: e.Number, Format: r.Format, Status: r.Status, IsBusiness: r.IsBusiness, ErrorCode: r.ErrorCode}
+	return storedEntry{Country: e.Country, Number: e.Number, Format: r.Format, Status: r.Status, IsBusiness: r.IsBusiness,
+		ErrorCode: r.ErrorCode}
 }
 
 // admit refuses a batch of a client that has too many open.

@@ -108,7 +108,8 @@ func readAnswers(r db.Reader, id string, from, to int) (map[int]*Result, error) 
 		if err := scan(&position, &a.Format, &a.Status, &a.IsBusiness, &name, &address, &code, &at, &request); err != nil {
 			return err
 		}
-		a.BusinessName, a.BusinessAddress, a.ErrorCode, a.RequestID = orEmpty(name), orEmpty(address), orEmpty(code), orEmpty(request)
+		a.BusinessName, a.BusinessAddress, a.ErrorCode, a.RequestID = orEmpty(name), orEmpty(address), orEmpty(code),
+			orEmpty(request)
 		if at != nil {
 			a.AnsweredAt = db.FromMicros(*at)
 		}

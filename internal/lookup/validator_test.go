@@ -34,7 +34,8 @@ func TestEveryDocumentedMagicNumberGivesItsOutcome(t *testing.T) {
 				if got.Format != lookup.FormatValid {
 					t.Fatalf("%+v", got)
 				}
-				want := lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusUnknown, IsBusiness: lookup.BusinessUnknown, ErrorCode: row.outcome}
+				want := lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusUnknown, IsBusiness: lookup.BusinessUnknown,
+					ErrorCode: row.outcome}
 				switch row.outcome {
 				case "found", "slow":
 					want.Status, want.IsBusiness, want.ErrorCode = lookup.StatusRegistered, lookup.BusinessYes, ""
@@ -66,14 +67,22 @@ func TestWhatTheTextDecidesIsNeverAsked(t *testing.T) {
 		country, number string
 		want            lookup.Result
 	}{
-		{"DE", "136695977", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessNo, ErrorCode: "field_not_valid"}},
-		{"DE", "", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessNo, ErrorCode: "field_not_valid"}},
-		{"QQ", "136695976", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
-		{"", "136695976", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
-		{"XX", "100", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
-		{"GB", "366303068", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked, IsBusiness: lookup.BusinessUnknown}},
-		{"MX", "EKU9003173C9", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked, IsBusiness: lookup.BusinessUnknown}},
-		{"JP", "1234567890123", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked, IsBusiness: lookup.BusinessUnknown}},
+		{"DE", "136695977", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid,
+			IsBusiness: lookup.BusinessNo, ErrorCode: "field_not_valid"}},
+		{"DE", "", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid, IsBusiness: lookup.BusinessNo,
+			ErrorCode: "field_not_valid"}},
+		{"QQ", "136695976", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid,
+			IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
+		{"", "136695976", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid,
+			IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
+		{"XX", "100", lookup.Result{Format: lookup.FormatInvalid, Status: lookup.StatusInvalid,
+			IsBusiness: lookup.BusinessUnknown, ErrorCode: "unsupported_country"}},
+		{"GB", "366303068", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked,
+			IsBusiness: lookup.BusinessUnknown}},
+		{"MX", "EKU9003173C9", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked,
+			IsBusiness: lookup.BusinessUnknown}},
+		{"JP", "1234567890123", lookup.Result{Format: lookup.FormatValid, Status: lookup.StatusNotChecked,
+			IsBusiness: lookup.BusinessUnknown}},
 	} {
 		if got := validate(t, v, c.country, c.number); got != c.want {
 			t.Errorf("%s %q: %+v", c.country, c.number, got)
@@ -158,16 +167,17 @@ func TestBatchOfTenThousandThroughTheRegister(t *testing.T) {
 	peak := before.HeapAlloc
 	counts := map[lookup.Status]int{}
 	answered := make([]int, len(entries))
-	err := lookup.NewValidator(r.vies, false).ValidateAll(context.Background(), entries, func(i int, got lookup.Result) error {
-		answered[i]++
-		counts[got.Status]++
-		if i%500 == 0 {
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			peak = max(peak, after.HeapAlloc)
-		}
-		return nil
-	})
+	err := lookup.NewValidator(r.vies, false).ValidateAll(context.Background(), entries,
+		func(i int, got lookup.Result) error {
+			answered[i]++
+			counts[got.Status]++
+			if i%500 == 0 {
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				peak = max(peak, after.HeapAlloc)
+			}
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +190,8 @@ func TestBatchOfTenThousandThroughTheRegister(t *testing.T) {
 		t.Errorf("%v", counts)
 	}
 	a := r.asked()
-	if a.Count != distinct || a.Outcomes["found"] != distinct || a.Peak.Global > 16 || a.Peak.States["PL"] > 4 || a.Peak.States["PL"] < 2 {
+	if a.Count != distinct || a.Outcomes["found"] != distinct || a.Peak.Global > 16 || a.Peak.States["PL"] > 4 ||
+		a.Peak.States["PL"] < 2 {
 		t.Errorf("asked %d times: %v", a.Count, a.Outcomes)
 	}
 	grown := int64(peak) - int64(before.HeapAlloc)
@@ -196,18 +207,20 @@ func TestAnOutageDoesNotHoldUpABatch(t *testing.T) {
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 2})
 	r.script(`{"outages":["PL"]}`)
 	unknown := 0
-	err := lookup.NewValidator(r.vies, false).ValidateAll(context.Background(), entries, func(i int, got lookup.Result) error {
-		switch {
-		case entries[i].Country == "PL":
-			if got.Status != lookup.StatusUnknown || got.IsBusiness != lookup.BusinessUnknown || got.ErrorCode != "MS_UNAVAILABLE" {
-				t.Errorf("%+v", got)
+	err := lookup.NewValidator(r.vies, false).ValidateAll(context.Background(), entries,
+		func(i int, got lookup.Result) error {
+			switch {
+			case entries[i].Country == "PL":
+				if got.Status != lookup.StatusUnknown || got.IsBusiness != lookup.BusinessUnknown ||
+					got.ErrorCode != "MS_UNAVAILABLE" {
+					t.Errorf("%+v", got)
+				}
+				unknown++
+			case got.Status != lookup.StatusRegistered:
+				t.Errorf("%+v: %+v", entries[i], got)
 			}
-			unknown++
-		case got.Status != lookup.StatusRegistered:
-			t.Errorf("%+v: %+v", entries[i], got)
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil || unknown < 90 {
 		t.Errorf("%d unknown, %v", unknown, err)
 	}
@@ -282,8 +295,10 @@ func TestABatchAnswersLikeSingles(t *testing.T) {
 	alone := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	single := lookup.NewValidator(alone.vies, false)
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
-	pool := append(manyEntries(t, 12), lookup.Entry{Country: "DE", Number: germany}, lookup.Entry{Country: "DE", Number: "DE 136.695.976"},
-		lookup.Entry{Country: "IT", Number: "99200000000"}, lookup.Entry{Country: "IT", Number: "IT-99400000008"}, lookup.Entry{Country: "GB", Number: "1"},
+	pool := append(manyEntries(t, 12), lookup.Entry{Country: "DE", Number: germany},
+		lookup.Entry{Country: "DE", Number: "DE 136.695.976"},
+		lookup.Entry{Country: "IT", Number: "99200000000"}, lookup.Entry{Country: "IT", Number: "IT-99400000008"},
+		lookup.Entry{Country: "GB", Number: "1"},
 		lookup.Entry{Country: "QQ", Number: "1"}, lookup.Entry{Country: "JP", Number: "1234"})
 	rapid.Check(t, func(t *rapid.T) {
 		entries := rapid.SliceOfN(rapid.SampledFrom(pool), 0, 40).Draw(t, "entries")
@@ -294,15 +309,16 @@ func TestABatchAnswersLikeSingles(t *testing.T) {
 		defer vies.Close()
 		answered := make([]int, len(entries))
 		before := r.asked().Count
-		err = lookup.NewValidator(vies, false).ValidateAll(context.Background(), entries, func(i int, got lookup.Result) error {
-			answered[i]++
-			want, err := single.Validate(context.Background(), entries[i])
-			got.AnsweredAt, want.AnsweredAt = time.Time{}, time.Time{}
-			if err != nil || got != want {
-				t.Errorf("%+v: %+v, alone %+v %v", entries[i], got, want, err)
-			}
-			return nil
-		})
+		err = lookup.NewValidator(vies, false).ValidateAll(context.Background(), entries,
+			func(i int, got lookup.Result) error {
+				answered[i]++
+				want, err := single.Validate(context.Background(), entries[i])
+				got.AnsweredAt, want.AnsweredAt = time.Time{}, time.Time{}
+				if err != nil || got != want {
+					t.Errorf("%+v: %+v, alone %+v %v", entries[i], got, want, err)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,13 +38,16 @@ func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
 		{`{"countryCode":"IT","vatNumber":"123456789012"}`, 200, ""},
 		{`{"countryCode":"IT","vatNumber":"1234567890123"}`, 400, "VOW-ERR-2600"},
 		{`{"countryCode":"IT","vatNumber":"12 34"}`, 400, "VOW-ERR-2600"},
-		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"P1","requesterNumber":"12"}`, 400, "VOW-ERR-2500"},
-		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"PL","requesterNumber":"a b"}`, 400, "VOW-ERR-2700"},
+		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"P1","requesterNumber":"12"}`, 400,
+			"VOW-ERR-2500"},
+		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"PL","requesterNumber":"a b"}`, 400,
+			"VOW-ERR-2700"},
 		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"PL"}`, 400, "VOW-ERR-2700"},
 	} {
 		status, body := r.do(http.MethodPost, vies.Path+"/check-vat-number", c.body)
 		failed := fmt.Sprintf(`{"actionSucceed":false,"errorWrappers":[{"error":%q}]}`, c.code)
-		if status != c.status || c.code != "" && strings.TrimSpace(body) != failed || c.code == "" && !strings.Contains(body, `"valid":false`) {
+		if status != c.status || c.code != "" && strings.TrimSpace(body) != failed ||
+			c.code == "" && !strings.Contains(body, `"valid":false`) {
 			t.Errorf("%s: %d %s", c.body, status, body)
 		}
 	}
@@ -59,7 +62,8 @@ func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
 func TestSimulatorAnswersByPath(t *testing.T) {
 	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
-	for path, want := range map[string]string{"/ms/IT/vat/" + italy: `"isValid":true,`, "/ms/IT/vat/12345678901": `"userError":"INVALID"`,
+	for path, want := range map[string]string{"/ms/IT/vat/" + italy: `"isValid":true,`,
+		"/ms/IT/vat/12345678901": `"userError":"INVALID"`,
 		"/ms/IT/vat/99301000008": `"userError":"MS_UNAVAILABLE"`, "/ms/IT/vat/-": "VOW-ERR-2600"} {
 		if _, body := r.do(http.MethodGet, vies.Path+path, ""); !strings.Contains(body, want) {
 			t.Errorf("%s: %s", path, body)
@@ -85,9 +89,12 @@ func TestSimulatorAnswersInTheRecordedShape(t *testing.T) {
 func TestScriptsThatAreNone(t *testing.T) {
 	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
-	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"steps":[],"steps":[]}`, `{} {}`, `{"outages":["GB"]}`, `{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
-		`{"steps":[{"outcome":"duplicate"}]}`, `{"steps":[{"outcome":"ms_unavailable"}]}`, `{"steps":[{"outcome":"slow","delay":"soon"}]}`,
-		`{"steps":[{"outcome":"slow","delay":"-1s"}]}`, `{"steps":[{"outcome":"slow","times":-1}]}`, `{"steps":[{"outcome":"slow","country":"QQ"}]}`} {
+	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"steps":[],"steps":[]}`, `{} {}`, `{"outages":["GB"]}`,
+		`{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
+		`{"steps":[{"outcome":"duplicate"}]}`, `{"steps":[{"outcome":"ms_unavailable"}]}`,
+		`{"steps":[{"outcome":"slow","delay":"soon"}]}`,
+		`{"steps":[{"outcome":"slow","delay":"-1s"}]}`, `{"steps":[{"outcome":"slow","times":-1}]}`,
+		`{"steps":[{"outcome":"slow","country":"QQ"}]}`} {
 		if status, _ := r.do(http.MethodPut, "/_control/vies/script", script); status != http.StatusBadRequest {
 			t.Errorf("%s: %d", script, status)
 		}
@@ -99,7 +106,8 @@ func TestStepsAnswerTheQuestionsTheyFit(t *testing.T) {
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	r.script(`{"steps":[{"outcome":"reject","country":"IT","times":2},{"outcome":"VAT_BLOCKED"},{"outcome":"slow","delay":"1ms"}]}`)
 	ask := func(country, number string) string {
-		_, body := r.do(http.MethodPost, vies.Path+"/check-vat-number", fmt.Sprintf(`{"countryCode":%q,"vatNumber":%q}`, country, number))
+		_, body := r.do(http.MethodPost, vies.Path+"/check-vat-number",
+			fmt.Sprintf(`{"countryCode":%q,"vatNumber":%q}`, country, number))
 		var reply struct {
 			Valid         *bool
 			ErrorWrappers []struct{ Error string }
@@ -136,7 +144,8 @@ func TestTheListOfRequestsIsBounded(t *testing.T) {
 		t.Errorf("at the limit: %d, %d", a.Count, len(a.Requests))
 	}
 	ask(1000)
-	if a := r.asked(); a.Count != 1001 || len(a.Requests) != 1000 || a.Requests[0].VATNumber != "00001" || a.Requests[999].VATNumber != "01000" {
+	if a := r.asked(); a.Count != 1001 || len(a.Requests) != 1000 || a.Requests[0].VATNumber != "00001" ||
+		a.Requests[999].VATNumber != "01000" {
 		t.Errorf("past the limit: %d, %d, %+v", a.Count, len(a.Requests), a.Requests[0])
 	}
 	if status, _ := r.do(http.MethodDelete, "/_control/vies/requests", ""); status != http.StatusNoContent {
@@ -178,7 +187,8 @@ func TestSimulatorEnforcesItsLimits(t *testing.T) {
 			}
 			leave()
 			<-left
-			for busy := true; busy; { // until the register has noticed; the test's own time limit ends a register that never does
+			// until the register has noticed; the test's own time limit ends a register that never does
+			for busy := true; busy; {
 				_, body := r.do(http.MethodGet, path, "")
 				busy = !strings.Contains(body, `"isValid":true`)
 			}

@@ -110,7 +110,8 @@ func TestCacheForgetsTheAnswerUsedLongestAgo(t *testing.T) {
 
 func TestPassingErrorsAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"MS_UNAVAILABLE", "TIMEOUT", "SERVICE_UNAVAILABLE", "SERVER_BUSY", "MS_MAX_CONCURRENT_REQ", "MS_MAX_CONCURRENT_REQ_TIME",
+	for _, code := range []string{"MS_UNAVAILABLE", "TIMEOUT", "SERVICE_UNAVAILABLE", "SERVER_BUSY",
+		"MS_MAX_CONCURRENT_REQ", "MS_MAX_CONCURRENT_REQ_TIME",
 		"GLOBAL_MAX_CONCURRENT_REQ", "GLOBAL_MAX_CONCURRENT_REQ_TIME", "garbage", "drop_answer", "unavailable"} {
 		t.Run(code, func(t *testing.T) {
 			r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 3})
@@ -159,11 +160,13 @@ func TestAMemberStateThatIsOutDoesNotHoldUpOthers(t *testing.T) {
 		lookup.VIESConfig{Tries: 2, OutageFor: time.Minute, Now: func() time.Time { return now }})
 	r.script(`{"outages":["IT"]}`)
 	ctx := context.Background()
-	if _, err := r.vies.Check(ctx, "IT", italy); viesError(t, err).Code != "MS_UNAVAILABLE" || viesError(t, err).Remembered {
+	if _, err := r.vies.Check(ctx, "IT", italy); viesError(t, err).Code != "MS_UNAVAILABLE" ||
+		viesError(t, err).Remembered {
 		t.Error(err)
 	}
 	// A second number of the state is answered from memory, another state is asked.
-	if _, err := r.vies.Check(ctx, "IT", "99100000001"); viesError(t, err).Code != "MS_UNAVAILABLE" || !viesError(t, err).Remembered {
+	if _, err := r.vies.Check(ctx, "IT", "99100000001"); viesError(t, err).Code != "MS_UNAVAILABLE" ||
+		!viesError(t, err).Remembered {
 		t.Error(err)
 	}
 	if a, err := r.vies.Check(ctx, "DE", germany); err != nil || !a.Registered {
@@ -452,7 +455,9 @@ func TestDatesOfAnswers(t *testing.T) {
 		"yesterday":                 now,
 		"":                          now,
 	} {
-		vies := newVIES(t, lookup.VIESConfig{Now: func() time.Time { return now }, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		vies := newVIES(t, lookup.VIESConfig{Now: func() time.Time {
+			return now
+		}, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"valid":true,"requestDate":%q}`, text)
 		})})
 		if a, err := vies.Check(context.Background(), "IT", italy); err != nil || !a.AnsweredAt.Equal(want) {
@@ -514,13 +519,14 @@ func TestWaitsDoubleAndHonourRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		vies := bubble(t, lookup.VIESConfig{Tries: 6, RetryBase: time.Second, RetryMax: 10 * time.Second}, func(w http.ResponseWriter, _ *http.Request) {
-			at = append(at, time.Since(start))
-			if len(at) == 3 {
-				w.Header().Set("Retry-After", "7")
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-		})
+		vies := bubble(t, lookup.VIESConfig{Tries: 6, RetryBase: time.Second, RetryMax: 10 * time.Second},
+			func(w http.ResponseWriter, _ *http.Request) {
+				at = append(at, time.Since(start))
+				if len(at) == 3 {
+					w.Header().Set("Retry-After", "7")
+				}
+				w.WriteHeader(http.StatusServiceUnavailable)
+			})
 		if _, err := vies.Check(context.Background(), "IT", italy); viesError(t, err).HTTPStatus != 503 {
 			t.Error(err)
 		}
@@ -539,14 +545,15 @@ func TestWaitsDoubleAndHonourRetryAfter(t *testing.T) {
 func TestASlowCallEndsAndSpeaksForItsStateOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		vies := bubble(t, lookup.VIESConfig{Tries: 1, CallTimeout: 20 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if bytes.Contains(body, []byte(`"IT"`)) {
-				<-r.Context().Done()
-				return
-			}
-			io.WriteString(w, `{"valid":true}`)
-		})
+		vies := bubble(t, lookup.VIESConfig{Tries: 1, CallTimeout: 20 * time.Second},
+			func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if bytes.Contains(body, []byte(`"IT"`)) {
+					<-r.Context().Done()
+					return
+				}
+				io.WriteString(w, `{"valid":true}`)
+			})
 		start := time.Now()
 		if _, err := vies.Check(context.Background(), "IT", italy); viesError(t, err).Code != lookup.CodeUnavailable {
 			t.Error(err)
@@ -570,7 +577,8 @@ type canned struct {
 }
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(c.body)), Request: r}, nil
+	return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(c.body)),
+		Request: r}, nil
 }
 
 func FuzzVIESAnswer(f *testing.F) {
@@ -579,7 +587,8 @@ func FuzzVIESAnswer(f *testing.F) {
 	f.Add(500, []byte(`<html>`))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		vies := newVIES(t, lookup.VIESConfig{BaseURL: "http://vies", Tries: 1, HTTP: &http.Client{Transport: canned{status, body}}})
+		vies := newVIES(t, lookup.VIESConfig{BaseURL: "http://vies", Tries: 1,
+			HTTP: &http.Client{Transport: canned{status, body}}})
 		a, err := vies.Check(context.Background(), "IT", italy)
 		if err != nil {
 			if a != (lookup.Answer{}) {

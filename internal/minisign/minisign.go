@@ -159,7 +159,8 @@ func (p PublicKey) Verify(message, file []byte) (comment string, err error) {
 		lines[i] = strings.TrimSuffix(lines[i], "\r")
 	}
 	malformed := errors.New("this is no signature of minisign")
-	if len(file) > fileBytesMax || len(lines) != 4 || !strings.HasPrefix(lines[0], untrusted) || !strings.HasPrefix(lines[2], trusted) {
+	if len(file) > fileBytesMax || len(lines) != 4 || !strings.HasPrefix(lines[0], untrusted) ||
+		!strings.HasPrefix(lines[2], trusted) {
 		return "", malformed
 	}
 	line, err := base64.StdEncoding.Strict().DecodeString(lines[1])

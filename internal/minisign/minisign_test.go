@@ -38,7 +38,8 @@ func TestASignatureHoldsForItsMessageAndKeyAlone(t *testing.T) {
 	if got, err := s.Public().Verify([]byte("a list"), []byte(file)); err != nil || got != comment {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if got, err := s.Public().Verify([]byte("a list"), []byte(strings.ReplaceAll(file, "\n", "\r\n"))); err != nil || got != comment {
+	if got, err := s.Public().Verify([]byte("a list"), []byte(strings.ReplaceAll(file, "\n", "\r\n"))); err != nil ||
+		got != comment {
 		t.Errorf("with line ends of Windows: %q, %v", got, err)
 	}
 	other := pair(t).Public()

@@ -137,7 +137,8 @@ func changed(random *rand.Rand, all [][]any) []any {
 }
 
 // tokens are what readers of JSON, XML, PDF, numbers and addresses stumble over.
-var tokens = []string{"\x00", "\xff", "\xef\xbb\xbf", "\u202e", "\r\n", "\"", "'", "\\", "<", ">", "&", "&#0;", "<!--", "]]>", "<!DOCTYPE a>", "{", "}", "[", "]", ",", ":", "%", "../", "null", "-0", "1e400", "99999999999999999999", "é", "𝄞"}
+var tokens = []string{"\x00", "\xff", "\xef\xbb\xbf", "\u202e", "\r\n", "\"", "'", "\\", "<", ">", "&", "&#0;", "<!--",
+	"]]>", "<!DOCTYPE a>", "{", "}", "[", "]", ",", ":", "%", "../", "null", "-0", "1e400", "99999999999999999999", "é", "𝄞"}
 
 // change makes one change of a text.
 func change(random *rand.Rand, text, other []byte) []byte {

@@ -8,7 +8,8 @@ import (
 
 func TestValuesOfACorpusAreRead(t *testing.T) {
 	for line, want := range map[string]any{
-		`[]byte("a\x00b")`: []byte("a\x00b"), `string("a\"b")`: `a"b`, `bool(true)`: true, `int(-7)`: -7, `byte('\x05')`: byte(5), `uint8(7)`: byte(7), `byte('a')`: byte('a'),
+		`[]byte("a\x00b")`: []byte("a\x00b"), `string("a\"b")`: `a"b`, `bool(true)`: true, `int(-7)`: -7,
+		`byte('\x05')`: byte(5), `uint8(7)`: byte(7), `byte('a')`: byte('a'),
 	} {
 		got, err := parse(line)
 		if b, ok := want.([]byte); ok && err == nil && bytes.Equal(got.([]byte), b) {

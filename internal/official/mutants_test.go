@@ -210,13 +210,16 @@ var changes = []struct {
 		return true
 	}},
 	{"nil and type", func(e *xmltree.Element, draw *rand.Rand, _ []*xmltree.Element) bool {
-		e.Spaces = append(e.Spaces, xmltree.Binding{Prefix: "zi", Space: xmltree.SpaceXSI}, xmltree.Binding{Prefix: "zs", Space: "http://www.w3.org/2001/XMLSchema"})
+		e.Spaces = append(e.Spaces, xmltree.Binding{Prefix: "zi", Space: xmltree.SpaceXSI},
+			xmltree.Binding{Prefix: "zs", Space: "http://www.w3.org/2001/XMLSchema"})
 		name := []string{"nil", "type", "type", "schemaLocation"}[draw.IntN(4)]
 		if _, there := e.Lookup(xmltree.SpaceXSI, name); there {
 			return false
 		}
-		value := map[string][]string{"nil": {"true", "false", "x"}, "type": {"zs:string", "zs:date", "zs:anyType", "Nowhere"}, "schemaLocation": {"urn:a b.xsd"}}[name]
-		e.Attrs = append(e.Attrs, xmltree.Attr{Prefix: "zi", Space: xmltree.SpaceXSI, Local: name, Value: value[draw.IntN(len(value))]})
+		value := map[string][]string{"nil": {"true", "false", "x"},
+			"type": {"zs:string", "zs:date", "zs:anyType", "Nowhere"}, "schemaLocation": {"urn:a b.xsd"}}[name]
+		e.Attrs = append(e.Attrs, xmltree.Attr{Prefix: "zi", Space: xmltree.SpaceXSI, Local: name,
+			Value: value[draw.IntN(len(value))]})
 		return true
 	}},
 }
@@ -264,8 +267,10 @@ func otherValue(old string, draw *rand.Rand) string {
 	case 5:
 		return strings.Repeat(old+"x", 1+draw.IntN(200))
 	}
-	odd := []string{"", " ", "x", "0", "1", "-1", "+1", "1.", ".5", "-0", "1.000", "00012", "1e3", "true", "TRUE", "0.00000001", "123456789012345678", "99.995",
-		"2024-02-29", "2023-02-29", "2024-02-30T00:00:00", "2024-01-01T24:00:00", "2024-01-01T10:00:00Z", "2024-01-01T10:00:00.123+01:00", "2024-01-01Z", "01-01-2024", "10:00:00",
+	odd := []string{"", " ", "x", "0", "1", "-1", "+1", "1.", ".5", "-0", "1.000", "00012", "1e3", "true", "TRUE",
+		"0.00000001", "123456789012345678", "99.995",
+		"2024-02-29", "2023-02-29", "2024-02-30T00:00:00", "2024-01-01T24:00:00", "2024-01-01T10:00:00Z",
+		"2024-01-01T10:00:00.123+01:00", "2024-01-01Z", "01-01-2024", "10:00:00",
 		"ES", "EUR", "S", "N", "QQ==", "QR==", "Q Q = =", "€", "a  b", "2.1", "380"}
 	return odd[draw.IntN(len(odd))]
 }

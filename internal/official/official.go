@@ -32,8 +32,10 @@ type Standard string
 
 // Standards whose structures are here.
 const (
-	Verifactu           Standard = "es-verifactu/verifactu" // AEAT, VERI*FACTU: records, calls, queries and their answers, events
-	CFDI                Standard = "mx-cfdi/cfdi"           // SAT, CFDI 4.0 with TimbreFiscalDigital 1.1, Pagos 2.0 and the catalogues
+	// AEAT, VERI*FACTU: records, calls, queries and their answers, events
+	Verifactu Standard = "es-verifactu/verifactu"
+	// SAT, CFDI 4.0 with TimbreFiscalDigital 1.1, Pagos 2.0 and the catalogues
+	CFDI                Standard = "mx-cfdi/cfdi"
 	FA3                 Standard = "pl-ksef/fa3"            // KSeF, FA(3)
 	UPO                 Standard = "pl-ksef/upo"            // KSeF, UPO 4.3
 	KSeFAuth            Standard = "pl-ksef/auth"           // KSeF, AuthTokenRequest 2.1
@@ -48,7 +50,8 @@ const (
 
 // Standards lists them all.
 func Standards() []Standard {
-	return []Standard{Verifactu, CFDI, FA3, UPO, KSeFAuth, FatturaPA, FatturaSemplificata, SdIMessages, SdIInvoiceMessages, NAV, UBL, CII}
+	return []Standard{Verifactu, CFDI, FA3, UPO, KSeFAuth, FatturaPA, FatturaSemplificata, SdIMessages,
+		SdIInvoiceMessages, NAV, UBL, CII}
 }
 
 // loaded holds a function for each standard that loads it once, when it is

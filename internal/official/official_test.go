@@ -44,7 +44,8 @@ func TestEmbeddedFormsAreMadeOfTheOfficialFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(made, kept) {
-				t.Errorf("the embedded form has %d bytes, the official files give %d: run go run ./internal/official/compile", len(kept), len(made))
+				t.Errorf("the embedded form has %d bytes, the official files give %d: run go run ./internal/official/compile",
+					len(kept), len(made))
 			}
 		})
 	}
@@ -94,9 +95,11 @@ var samples = []struct {
 	{official.UPO, []string{"pl-ksef/examples/*.xml", "pl-ksef/upo/przyklady/*/*/*.xml"}, 1},
 	{official.FatturaPA, []string{"it-fatturapa/examples/*.xml", "it-fatturapa/tests/samples/invoices/*.xml"}, 22},
 	{official.FatturaSemplificata, []string{"it-fatturapa/examples/*.xml"}, 0},
-	{official.SdIMessages, []string{"it-fatturapa/examples/*.xml", "it-fatturapa/tests/samples/*.xml", "it-fatturapa/tests/samples/notifications/*.xml"}, 3},
+	{official.SdIMessages, []string{"it-fatturapa/examples/*.xml", "it-fatturapa/tests/samples/*.xml",
+		"it-fatturapa/tests/samples/notifications/*.xml"}, 3},
 	{official.NAV, []string{"hu-nav/sample/*/*.xml", "hu-nav/responses/*.xml"}, 44},
-	{official.UBL, []string{"en16931/ubl/examples/*.xml", "peppol-bis3/examples*/*.xml", "peppol-bis3/national-examples/*/*.xml", "xrechnung/testsuite/*/*_ubl.xml"}, 65},
+	{official.UBL, []string{"en16931/ubl/examples/*.xml", "peppol-bis3/examples*/*.xml",
+		"peppol-bis3/national-examples/*/*.xml", "xrechnung/testsuite/*/*_ubl.xml"}, 65},
 	{official.CII, []string{"en16931/cii/examples/*.xml", "xrechnung/testsuite/*/*_uncefact.xml"}, 40},
 }
 

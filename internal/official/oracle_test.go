@@ -43,7 +43,9 @@ func newOracle(t testing.TB, standard official.Standard) *oracle {
 	if err := os.WriteFile(o.wrapper, w.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o.env = append(os.Environ(), "XML_CATALOG_FILES="+filepath.Join(needs.Schemas(t), "pl-ksef", "catalog.xml")+" "+filepath.Join(needs.Schemas(t), "it-fatturapa", "catalog.xml"))
+	o.env = append(os.Environ(),
+		"XML_CATALOG_FILES="+filepath.Join(needs.Schemas(t), "pl-ksef", "catalog.xml")+" "+
+			filepath.Join(needs.Schemas(t), "it-fatturapa", "catalog.xml"))
 	return o
 }
 

@@ -37,10 +37,13 @@ func TestTheOperatorSeesCompaniesOfAllClients(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
-		w.onboard(company("meta.country_code", "ie", "meta.external_id", "shop-2", "tax_information.tax_number", "IE-77", "tax_credentials.password", "token"))
+		w.onboard(company("meta.country_code", "ie", "meta.external_id", "shop-2", "tax_information.tax_number", "IE-77",
+			"tax_credentials.password", "token"))
 		for i := range 3 {
-			_, err := w.Ensure(t.Context(), "c_two", onboarding.NewCompany{ExternalID: fmt.Sprint("other-", i), CountryCode: "IE", LegalName: "Other",
-				Address: transaction.Address{CountryCode: "IE", City: "Dublin", AddressLine1: "1 Quay"}, TaxNumber: fmt.Sprint("IE-", i), TaxRegime: "VAT"})
+			_, err := w.Ensure(t.Context(), "c_two",
+				onboarding.NewCompany{ExternalID: fmt.Sprint("other-", i), CountryCode: "IE", LegalName: "Other",
+					Address:   transaction.Address{CountryCode: "IE", City: "Dublin", AddressLine1: "1 Quay"},
+					TaxNumber: fmt.Sprint("IE-", i), TaxRegime: "VAT"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,8 @@ func BenchmarkOnboard(b *testing.B) {
 		for _, engine := range []string{"sqlite", "postgres"} {
 			b.Run(kind+"/"+engine, func(b *testing.B) {
 				onboardMany(b, engines[engine](b), func(i int) map[string]any {
-					body := company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", i), "tax_information.tax_number", fmt.Sprintf("%08d", i))
+					body := company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", i), "tax_information.tax_number",
+						fmt.Sprintf("%08d", i))
 					if kind == "pkcs12" {
 						set(body, "tax_credentials.certificate_base64", file)
 						set(body, "tax_credentials.certificate_password", "p")
@@ -62,7 +63,9 @@ func onboardMany(b *testing.B, d *db.DB, body func(int) map[string]any) {
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "companies/s")
 	var made int
-	if err := d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM companies").Scan(&made) }); err != nil || made != b.N {
+	if err := d.Read(context.Background(), func(r db.Reader) error {
+		return r.Row("SELECT count(*) FROM companies").Scan(&made)
+	}); err != nil || made != b.N {
 		b.Errorf("%d companies were made of %d: %v", made, b.N, err)
 	}
 }

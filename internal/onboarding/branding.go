@@ -27,7 +27,9 @@ func (q *request) branding(n *strictjson.Value, into *profile) {
 		look = *into.Branding
 	}
 	into.Branding = &look
-	q.object(n, fieldBranding, func(name, path string, n *strictjson.Value) bool { return q.brandingMember(name, path, n, &look) })
+	q.object(n, fieldBranding, func(name, path string, n *strictjson.Value) bool {
+		return q.brandingMember(name, path, n, &look)
+	})
 	for _, f := range look.Settle() {
 		q.refuse(fieldBranding+"."+f.Field, f.Code, "%s", f.Reason())
 	}
@@ -116,7 +118,8 @@ func pruneLogos(tx *db.Tx, job *claimed, kept *account.Appearance) error {
 	if kept != nil && kept.Logo != nil {
 		sum = kept.Logo.SHA256
 	}
-	return tx.Exec("DELETE FROM company_logos WHERE client_id = $1 AND company_id = $2 AND sha256 <> $3", job.clientID, job.companyID, sum)
+	return tx.Exec("DELETE FROM company_logos WHERE client_id = $1 AND company_id = $2 AND sha256 <> $3", job.clientID,
+		job.companyID, sum)
 }
 
 // keptLook is the look that a company has whatever becomes of a job.
@@ -138,7 +141,8 @@ func brandingOf(look *account.Appearance) country.Branding {
 	if look == nil {
 		return country.Branding{}
 	}
-	b := country.Branding{Placement: string(look.LogoPlacement), Accent: look.Colours.Accent, Ink: look.Colours.Ink, Font: string(look.Font),
+	b := country.Branding{Placement: string(look.LogoPlacement), Accent: look.Colours.Accent, Ink: look.Colours.Ink,
+		Font:     string(look.Font),
 		Template: string(look.Template), Footer: look.Footer}
 	if look.Logo != nil {
 		b.LogoSHA256 = look.Logo.SHA256

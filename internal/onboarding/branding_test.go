@@ -58,10 +58,12 @@ func TestACompanyHasALookOfItsOwn(t *testing.T) {
 		w := newWorld(t, d)
 		first, second := picture(t, 40, 20), picture(t, 30, 30)
 		id := w.onboard(company("branding", map[string]any{
-			"logo_base64": inBase64(first), "logo_placement": "right", "font": "serif", "colours": map[string]any{"accent": "#0b5fff"},
+			"logo_base64": inBase64(first), "logo_placement": "right", "font": "serif",
+			"colours": map[string]any{"accent": "#0b5fff"},
 		}))
 		before := w.branding(t, id)
-		if before.Placement != "right" || before.Font != "serif" || before.Accent != "#0B5FFF" || before.Ink != "" || before.LogoSHA256 == "" {
+		if before.Placement != "right" || before.Font != "serif" || before.Accent != "#0B5FFF" || before.Ink != "" ||
+			before.LogoSHA256 == "" {
 			t.Fatalf("%+v", before)
 		}
 		if raw, err := w.Logo(t.Context(), client, id, before.LogoSHA256); err != nil || !bytes.Equal(raw, first) {
@@ -104,8 +106,9 @@ func TestAJobThatFailsKeepsTheLogoOfBefore(t *testing.T) {
 	id := w.onboard(company("branding", map[string]any{"logo_base64": inBase64(picture(t, 10, 10))}))
 	kept := w.branding(t, id)
 	e := w.patch(id, map[string]any{
-		"branding":        map[string]any{"logo_base64": inBase64(picture(t, 11, 11))},
-		"tax_credentials": map[string]any{"certificate_base64": inBase64([]byte("no certificate")), "certificate_password": "x"},
+		"branding": map[string]any{"logo_base64": inBase64(picture(t, 11, 11))},
+		"tax_credentials": map[string]any{"certificate_base64": inBase64([]byte("no certificate")),
+			"certificate_password": "x"},
 	})
 	if e.Status != onboarding.Failed {
 		t.Fatalf("%+v", e)
@@ -120,7 +123,8 @@ func TestALookThatNoDocumentCanHaveIsRefused(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	wide := picture(t, account.LogoSideMax, 1)
-	if id := w.onboard(company("branding", map[string]any{"logo_base64": inBase64(wide)})); w.branding(t, id).LogoSHA256 == "" {
+	if id := w.onboard(company("branding", map[string]any{"logo_base64": inBase64(wide)})); w.branding(t,
+		id).LogoSHA256 == "" {
 		t.Error("a logo at its limit is refused")
 	}
 	for name, c := range map[string]struct {
@@ -128,12 +132,16 @@ func TestALookThatNoDocumentCanHaveIsRefused(t *testing.T) {
 		want     []string
 	}{
 		"not an object": {"red", []string{"field_not_valid branding"}},
-		"values": {map[string]any{"logo_placement": "top", "font": "comic", "colours": map[string]any{"accent": "red", "ink": "#12345"}},
-			[]string{"field_not_valid branding.colours.accent", "field_not_valid branding.colours.ink", "field_not_valid branding.font", "field_not_valid branding.logo_placement"}},
-		"no base64":  {map[string]any{"logo_base64": "%%%"}, []string{"field_not_valid branding.logo_base64"}},
-		"no picture": {map[string]any{"logo_base64": inBase64([]byte("<svg/>"))}, []string{"field_not_valid branding.logo_base64"}},
-		"too wide":   {map[string]any{"logo_base64": inBase64(picture(t, account.LogoSideMax+1, 1))}, []string{"field_not_valid branding.logo_base64"}},
-		"no text":    {map[string]any{"logo_base64": 7}, []string{"field_not_valid branding.logo_base64"}},
+		"values": {map[string]any{"logo_placement": "top", "font": "comic",
+			"colours": map[string]any{"accent": "red", "ink": "#12345"}},
+			[]string{"field_not_valid branding.colours.accent", "field_not_valid branding.colours.ink",
+				"field_not_valid branding.font", "field_not_valid branding.logo_placement"}},
+		"no base64": {map[string]any{"logo_base64": "%%%"}, []string{"field_not_valid branding.logo_base64"}},
+		"no picture": {map[string]any{"logo_base64": inBase64([]byte("<svg/>"))},
+			[]string{"field_not_valid branding.logo_base64"}},
+		"too wide": {map[string]any{"logo_base64": inBase64(picture(t, account.LogoSideMax+1, 1))},
+			[]string{"field_not_valid branding.logo_base64"}},
+		"no text": {map[string]any{"logo_base64": 7}, []string{"field_not_valid branding.logo_base64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.Create(t.Context(), client, false, encode(company("meta.external_id", "x"+name, "branding", c.branding)))

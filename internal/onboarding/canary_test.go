@@ -20,7 +20,8 @@ var planted = []string{"canary-pfx-password", "canary-user-name", "canary-token-
 func search(t *testing.T, where, text string) {
 	t.Helper()
 	for _, canary := range planted {
-		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawStdEncoding.EncodeToString([]byte(canary)), fmt.Sprintf("%x", canary)} {
+		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)),
+			base64.RawStdEncoding.EncodeToString([]byte(canary)), fmt.Sprintf("%x", canary)} {
 			if strings.Contains(text, form) {
 				t.Errorf("%s holds %q", where, canary)
 			}
@@ -71,9 +72,11 @@ func TestCredentialsAreInNoAnswerLogOrFile(t *testing.T) {
 	set(body, "tax_credentials.username", strings.Repeat(planted[1], 20)) // too long
 	e, err = w.Create(t.Context(), client, false, encode(body))
 	say(e, err)
-	e, err = w.Create(t.Context(), client, false, []byte(`{"tax_credentials":{"password":"`+planted[2]+`","password":"`+planted[2]+`"}}`))
+	e, err = w.Create(t.Context(), client, false,
+		[]byte(`{"tax_credentials":{"password":"`+planted[2]+`","password":"`+planted[2]+`"}}`))
 	say(e, err)
-	patched, err := w.Patch(t.Context(), client, job.Data.ID, encode(map[string]any{"tax_credentials": map[string]any{"password": planted[2] + "2"}}))
+	patched, err := w.Patch(t.Context(), client, job.Data.ID,
+		encode(map[string]any{"tax_credentials": map[string]any{"password": planted[2] + "2"}}))
 	say(patched, err)
 	<-w.ended
 
@@ -102,7 +105,8 @@ func TestCredentialsAreInNoAnswerLogOrFile(t *testing.T) {
 			t.Errorf("%s holds the certificate file in the open", entry.Name())
 		}
 	}
-	if c, err := w.Credentials(t.Context(), client, job.Data.ID); err != nil || c.Password != planted[0] || c.Secret != planted[2]+"2" {
+	if c, err := w.Credentials(t.Context(), client, job.Data.ID); err != nil || c.Password != planted[0] ||
+		c.Secret != planted[2]+"2" {
 		t.Errorf("the canaries were not stored: %v", err)
 	}
 }
@@ -127,7 +131,8 @@ func TestCredentialsOfAnotherCompanyDoNotOpen(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	one := w.onboard(company("tax_credentials.password", "a"))
-	two := w.onboard(company("meta.external_id", "two", "tax_information.tax_number", "54387763P", "tax_credentials.password", "b"))
+	two := w.onboard(company("meta.external_id", "two", "tax_information.tax_number", "54387763P",
+		"tax_credentials.password", "b"))
 	err := w.d.Write(t.Context(), func(tx *db.Tx) error {
 		return tx.Exec("UPDATE company_credentials SET sealed = (SELECT sealed FROM company_credentials WHERE company_id = $1) WHERE company_id = $2", one, two)
 	})

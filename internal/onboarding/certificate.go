@@ -36,7 +36,8 @@ type certificate struct {
 // price is read from the file first (identity.Read), one core is left to
 // the others, clients take turns, and no opening takes longer than openFor. One
 // that is given up keeps its core until it ends, which the limits bound to seconds.
-func (c *Companies) openCertificate(ctx context.Context, clientID string, der []byte, password string) (cert *certificate, problem *fault.Fault, err error) {
+func (c *Companies) openCertificate(ctx context.Context, clientID string, der []byte,
+	password string) (cert *certificate, problem *fault.Fault, err error) {
 	if len(der) > pkcs12BytesMax {
 		return nil, credentialFault(fieldCertificate, "is too large"), nil
 	}
@@ -88,7 +89,8 @@ func opened(file *identity.File, password string) (*certificate, *fault.Fault) {
 	}
 	print := sha256.Sum256(id.Leaf.Raw)
 	return &certificate{
-		leaf: id.Leaf, subject: identity.Subject(id.Leaf), fingerprint: hex.EncodeToString(print[:]), notAfter: id.Leaf.NotAfter.UTC(),
+		leaf: id.Leaf, subject: identity.Subject(id.Leaf), fingerprint: hex.EncodeToString(print[:]),
+		notAfter: id.Leaf.NotAfter.UTC(),
 	}, nil
 }
 

@@ -77,7 +77,8 @@ func (s sample) certificate() *x509.Certificate {
 	if s.usage == 0 && !s.noUsage {
 		s.usage = x509.KeyUsageDigitalSignature
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: s.subject, NotBefore: s.from, NotAfter: s.to, KeyUsage: s.usage}
+	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: s.subject, NotBefore: s.from, NotAfter: s.to,
+		KeyUsage: s.usage}
 	der := must(x509.CreateCertificate(rand.Reader, template, template, s.key.Public(), s.key))
 	return must(x509.ParseCertificate(der))
 }
@@ -108,7 +109,8 @@ func TestCertificatesAreChecked(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
 	organization := func(value string) pkix.Name {
-		return pkix.Name{CommonName: "Tienda", ExtraNames: []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 97}, Value: value}}}
+		return pkix.Name{CommonName: "Tienda",
+			ExtraNames: []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 97}, Value: value}}}
 	}
 	cases := []struct {
 		name     string
@@ -128,24 +130,35 @@ func TestCertificatesAreChecked(t *testing.T) {
 		{name: "legacy 3DES", sample: sample{encoder: pkcs12.LegacyDES, password: "contraseña ñandú"}},
 		{name: "PBMAC1", sample: sample{encoder: pkcs12.Modern2026, password: "clave"}},
 		{name: "no protection at all", sample: sample{encoder: pkcs12.Passwordless}},
-		{name: "behind its chain", sample: sample{chain: []*x509.Certificate{sample{key: otherKey()}.certificate()}, last: true}},
+		{name: "behind its chain", sample: sample{chain: []*x509.Certificate{sample{key: otherKey()}.certificate()},
+			last: true}},
 		{name: "organizationIdentifier", sample: sample{subject: organization("VATES-" + spanish)}},
 		{name: "organizationIdentifier bare with prefix", sample: sample{subject: organization("ES" + spanish)}},
-		{name: "x500UniqueIdentifier", country: "XX", number: "AAA010101AAA", sample: sample{subject: pkix.Name{ExtraNames: []pkix.AttributeTypeAndValue{
-			{Type: asn1.ObjectIdentifier{2, 5, 4, 45}, Value: "AAA010101AAA / HEGT7610034S2"}}}}},
+		{name: "x500UniqueIdentifier", country: "XX", number: "AAA010101AAA",
+			sample: sample{subject: pkix.Name{ExtraNames: []pkix.AttributeTypeAndValue{
+				{Type: asn1.ObjectIdentifier{2, 5, 4, 45}, Value: "AAA010101AAA / HEGT7610034S2"}}}}},
 		{name: "documents only: whoever it names", country: "IE", number: "6388047V"},
 
-		{name: "wrong password", sample: sample{password: "one"}, password: "two", want: "does not open", field: "certificate_password"},
-		{name: "wrong password, legacy", sample: sample{password: "one", encoder: pkcs12.LegacyRC2}, password: "two", want: "does not open", field: "certificate_password"},
-		{name: "wrong password, PBMAC1", sample: sample{password: "one", encoder: pkcs12.Modern2026}, password: "two", want: "does not open", field: "certificate_password"},
-		{name: "a password for an open file", sample: sample{encoder: pkcs12.Passwordless}, password: "two", want: "does not open", field: "certificate_password"},
-		{name: "expired", sample: sample{from: today.AddDate(-2, 0, 0), to: today.Add(-time.Second)}, want: "expired on 2026-05-01"},
-		{name: "not valid yet", sample: sample{from: today.Add(time.Hour), to: today.AddDate(1, 0, 0)}, want: "is not valid before 2026-05-01"},
+		{name: "wrong password", sample: sample{password: "one"}, password: "two", want: "does not open",
+			field: "certificate_password"},
+		{name: "wrong password, legacy", sample: sample{password: "one", encoder: pkcs12.LegacyRC2}, password: "two",
+			want: "does not open", field: "certificate_password"},
+		{name: "wrong password, PBMAC1", sample: sample{password: "one", encoder: pkcs12.Modern2026}, password: "two",
+			want: "does not open", field: "certificate_password"},
+		{name: "a password for an open file", sample: sample{encoder: pkcs12.Passwordless}, password: "two",
+			want: "does not open", field: "certificate_password"},
+		{name: "expired", sample: sample{from: today.AddDate(-2, 0, 0), to: today.Add(-time.Second)},
+			want: "expired on 2026-05-01"},
+		{name: "not valid yet", sample: sample{from: today.Add(time.Hour), to: today.AddDate(1, 0, 0)},
+			want: "is not valid before 2026-05-01"},
 		{name: "key usage", sample: sample{usage: x509.KeyUsageKeyEncipherment}, want: "key usage"},
 		{name: "weak RSA", sample: sample{key: weakKey()}, want: "1024 bits"},
-		{name: "somebody else's number", sample: sample{subject: organization("VATES-B12345674")}, want: "does not name the company's tax number"},
-		{name: "a longer number around ours", sample: sample{subject: organization("VATES-" + spanish + "1")}, want: "does not name"},
-		{name: "the number in the common name only", sample: sample{subject: pkix.Name{CommonName: spanish}}, want: "does not name"},
+		{name: "somebody else's number", sample: sample{subject: organization("VATES-B12345674")},
+			want: "does not name the company's tax number"},
+		{name: "a longer number around ours", sample: sample{subject: organization("VATES-" + spanish + "1")},
+			want: "does not name"},
+		{name: "the number in the common name only", sample: sample{subject: pkix.Name{CommonName: spanish}},
+			want: "does not name"},
 		{name: "somebody else's key", sample: sample{inFile: otherKey()}, want: "belongs to none"},
 	}
 	w := newWorld(t, dbtest.SQLite(t))
@@ -187,14 +200,18 @@ func TestAnECKeyIsRefusedWhereRSAIsNeeded(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
-	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime", "601",
-		"tax_credentials", credentials(sample{key: ecKey(), subject: pkix.Name{SerialNumber: "AAA010101AAA"}, password: "p"}.file(), "p"),
+	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime",
+		"601",
+		"tax_credentials", credentials(sample{key: ecKey(), subject: pkix.Name{SerialNumber: "AAA010101AAA"},
+			password: "p"}.file(), "p"),
 		"tax_credentials.username", "pac", "tax_credentials.password", "pac-secret")
 	e := w.settle(w.create(body))
-	if got := list(e.Errors); !slices.Equal(got, []string{"credentials_invalid tax_credentials.certificate_base64"}) || !strings.Contains(e.Errors[0].Message, "RSA") {
+	if got := list(e.Errors); !slices.Equal(got, []string{"credentials_invalid tax_credentials.certificate_base64"}) ||
+		!strings.Contains(e.Errors[0].Message, "RSA") {
 		t.Fatalf("%+v", e)
 	}
-	set(body, "tax_credentials.certificate_base64", base64.StdEncoding.EncodeToString(sample{subject: pkix.Name{SerialNumber: "AAA010101AAA"}, password: "p"}.file()))
+	set(body, "tax_credentials.certificate_base64",
+		base64.StdEncoding.EncodeToString(sample{subject: pkix.Name{SerialNumber: "AAA010101AAA"}, password: "p"}.file()))
 	if e := w.settle(w.create(body)); e.Status != onboarding.Success {
 		t.Fatalf("RSA was refused: %+v", e.Errors)
 	}
@@ -208,7 +225,8 @@ func TestADearPKCS12IsRefusedBeforeItCostsAnything(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
 	c := onboarding.New(onboarding.Config{})
-	for name, e := range map[string]*pkcs12.Encoder{"modern": pkcs12.Modern2023, "PBMAC1": pkcs12.Modern2026, "legacy": pkcs12.LegacyDES} {
+	for name, e := range map[string]*pkcs12.Encoder{"modern": pkcs12.Modern2023, "PBMAC1": pkcs12.Modern2026,
+		"legacy": pkcs12.LegacyDES} {
 		good := sample{encoder: e, password: "p"}.file()
 		for _, count := range []int64{onboarding.IterationsMax + 1, daysOfRounds} {
 			for at, file := range withIterations(good, count) {
@@ -220,10 +238,12 @@ func TestADearPKCS12IsRefusedBeforeItCostsAnything(t *testing.T) {
 		}
 	}
 	good := sample{password: "p"}.file()
-	if _, _, reason, err := onboarding.OpenPKCS12(c, signedWith(good, "p", onboarding.IterationsMax), "p"); reason != "" || err != nil {
+	if _, _, reason, err := onboarding.OpenPKCS12(c, signedWith(good, "p", onboarding.IterationsMax),
+		"p"); reason != "" || err != nil {
 		t.Errorf("the most rounds that are allowed: %q %v", reason, err)
 	}
-	if _, _, reason, _ := onboarding.OpenPKCS12(c, signedWith(good, "p", onboarding.IterationsMax+1), "p"); !strings.Contains(reason, "more rounds") {
+	if _, _, reason, _ := onboarding.OpenPKCS12(c, signedWith(good, "p", onboarding.IterationsMax+1),
+		"p"); !strings.Contains(reason, "more rounds") {
 		t.Errorf("one more: %q", reason)
 	}
 }
@@ -299,7 +319,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	needs.NotRaced(t, "keys and certificates")
 	c := onboarding.New(onboarding.Config{})
 	good := sample{password: "p"}.file()
-	vector := bytes.Index(good, must(asn1.Marshal(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 1, 42}))) + 11 // behind AES-256-CBC
+	// behind AES-256-CBC
+	vector := bytes.Index(good, must(asn1.Marshal(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 1, 42}))) + 11
 	for name, file := range map[string][]byte{
 		"empty":                     {},
 		"text":                      []byte("-----BEGIN CERTIFICATE-----"),
@@ -310,8 +331,9 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		"an odd length of a vector": replaceDER(good, vector, 18, must(asn1.Marshal(make([]byte, 5)))),
 		"no rounds":                 withIterations(good, 0)[0],
 		"negative rounds":           withIterations(good, -5)[0],
-		"certificates only":         must(pkcs12.Modern2023.EncodeTrustStore([]*x509.Certificate{sample{}.certificate()}, "p")),
-		"too large":                 make([]byte, onboarding.PKCS12BytesMax+1),
+		"certificates only": must(pkcs12.Modern2023.EncodeTrustStore([]*x509.Certificate{sample{}.certificate()},
+			"p")),
+		"too large": make([]byte, onboarding.PKCS12BytesMax+1),
 	} {
 		_, field, reason, err := onboarding.OpenPKCS12(c, file, "p")
 		if err != nil || field != "tax_credentials.certificate_base64" || reason == "" {
@@ -329,14 +351,16 @@ func TestEveryPasswordOpensItsOwnFile(t *testing.T) {
 	needs.NotRaced(t, "keys and certificates")
 	c := onboarding.New(onboarding.Config{})
 	rapid.Check(t, func(t *rapid.T) {
-		encoder := rapid.SampledFrom([]*pkcs12.Encoder{pkcs12.LegacyRC2, pkcs12.LegacyDES, pkcs12.Modern2023, pkcs12.Modern2026}).Draw(t, "encoder")
+		encoder := rapid.SampledFrom([]*pkcs12.Encoder{pkcs12.LegacyRC2, pkcs12.LegacyDES, pkcs12.Modern2023,
+			pkcs12.Modern2026}).Draw(t, "encoder")
 		password := rapid.StringMatching(`[ -~ñéßЖ漢]{0,80}`).Draw(t, "password")
 		rounds := rapid.IntRange(1, 300).Draw(t, "rounds")
 		file := sample{key: ecKey(), encoder: encoder.WithIterations(rounds), password: password}.file()
 		if _, _, reason, err := onboarding.OpenPKCS12(c, file, password); reason != "" || err != nil {
 			t.Fatalf("%s %v", reason, err)
 		}
-		if _, field, _, err := onboarding.OpenPKCS12(c, file, password+"x"); field != "tax_credentials.certificate_password" || err != nil {
+		if _, field, _, err := onboarding.OpenPKCS12(c, file,
+			password+"x"); field != "tax_credentials.certificate_password" || err != nil {
 			t.Fatalf("opened with a wrong password: %q %v", field, err)
 		}
 	})
@@ -375,7 +399,8 @@ func TestTheTestCertificateIsAcceptedAndEveryOneIsFresh(t *testing.T) {
 	}
 	id := w.onboard(company("tax_credentials", credentials(file, password)))
 	shown, err := w.Company(t.Context(), client, id, false)
-	if err != nil || len(shown.Credentials) != 1 || !strings.Contains(*shown.Credentials[0].Subject, "organizationIdentifier="+spanish) {
+	if err != nil || len(shown.Credentials) != 1 || !strings.Contains(*shown.Credentials[0].Subject,
+		"organizationIdentifier="+spanish) {
 		t.Errorf("%+v %v", shown.Credentials, err)
 	}
 }
@@ -400,9 +425,11 @@ func TestFilesMadeByOpenSSLAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := onboarding.New(onboarding.Config{})
-	for _, flags := range [][]string{nil, {"-legacy"}, {"-descert", "-legacy"}, {"-iter", "100000"}, {"-certpbe", "NONE"}} {
+	for _, flags := range [][]string{nil, {"-legacy"}, {"-descert", "-legacy"}, {"-iter", "100000"},
+		{"-certpbe", "NONE"}} {
 		name := filepath.Join(dir, "file.p12")
-		if run(append([]string{"pkcs12", "-export", "-inkey", "key.pem", "-in", "cert.pem", "-out", name, "-passout", "pass:geheim"}, flags...)...) != nil {
+		if run(append([]string{"pkcs12", "-export", "-inkey", "key.pem", "-in", "cert.pem", "-out", name, "-passout",
+			"pass:geheim"}, flags...)...) != nil {
 			continue // this openssl does not have the old ciphers
 		}
 		subject, _, reason, err := onboarding.OpenPKCS12(c, must(os.ReadFile(name)), "geheim")

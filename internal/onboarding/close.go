@@ -40,7 +40,8 @@ func (c *Companies) Close(ctx context.Context, clientID, id string, busy func(db
 		}
 		if jobs > 0 || open {
 			return fault.New(fault.Conflict, "the company has transactions or changes in progress").
-				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "wait until its transactions and changes have finished"})
+				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General,
+					Message: "wait until its transactions and changes have finished"})
 		}
 		p.Closed = true
 		closed, err := json.Marshal(&p)

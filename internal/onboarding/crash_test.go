@@ -37,7 +37,8 @@ func workUntilKilled() {
 	d, err := db.Open(ctx, db.Config{URL: os.Getenv(childVariable)})
 	fail(err)
 	atlas, err := country.NewAtlas(country.AtlasConfig{
-		Packs: []country.Pack{filing("ES", nil)}, Addresses: map[string]country.Addresses{"ES": {Test: os.Getenv(childVariable + "_OFFICE")}},
+		Packs:     []country.Pack{filing("ES", nil)},
+		Addresses: map[string]country.Addresses{"ES": {Test: os.Getenv(childVariable + "_OFFICE")}},
 	})
 	fail(err)
 	c := onboarding.New(onboarding.Config{DB: d, Atlas: atlas, BaseURL: base})
@@ -154,7 +155,8 @@ func TestAJobThatKeepsCrashingIsGivenUpWithAnAlert(t *testing.T) {
 			expire(t, w)
 		}
 		e := w.settle(job)
-		if e.Status != onboarding.Failed || len(e.Errors) != 1 || e.Errors[0].Code != "internal_error" || w.office.calls.Load() != 0 {
+		if e.Status != onboarding.Failed || len(e.Errors) != 1 || e.Errors[0].Code != "internal_error" ||
+			w.office.calls.Load() != 0 {
 			t.Errorf("%+v, %d calls", e, w.office.calls.Load())
 		}
 		var open []alert.Alert

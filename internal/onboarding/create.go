@@ -194,7 +194,8 @@ func (c *Companies) same(ctx context.Context, w *wish, s *earlierJob) error {
 	if equal {
 		return nil
 	}
-	field, text := fieldExternalID, "belongs to a job with a different body; its status is at "+c.jobReference(s.id).JobStatusLocation
+	field, text := fieldExternalID,
+		"belongs to a job with a different body; its status is at "+c.jobReference(s.id).JobStatusLocation
 	if w.kind == kindPatch {
 		field, text = "", "another change of the company is in progress; its status is at "+c.jobReference(s.id).JobStatusLocation
 	}
@@ -202,7 +203,8 @@ func (c *Companies) same(ctx context.Context, w *wish, s *earlierJob) error {
 }
 
 func conflict(field, text string) error {
-	f := fault.Fault{Code: fault.CodeConflict, Type: fault.Validation, Field: field, Message: strings.TrimSpace(field + " " + text)}
+	f := fault.Fault{Code: fault.CodeConflict, Type: fault.Validation, Field: field,
+		Message: strings.TrimSpace(field + " " + text)}
 	return fault.New(fault.Conflict, "conflicting request").With(f)
 }
 
@@ -236,8 +238,10 @@ func (j *job) insert(tx *db.Tx) error {
 		return fmt.Errorf("encode a company: %w", err)
 	}
 	now, w := tx.Now(), j.w
-	err = tx.Insert(jobsTable, "job_id,client_id,company_id,external_id,kind,status,country,tax_key,live,profile,digest,secret_digest,sealed,created_at,updated_at,due_at",
-		[]any{j.id, w.clientID, w.companyID, w.profile.ExternalID, w.kind, Pending, w.profile.country(), w.profile.taxKey(), w.live, string(profile),
+	err = tx.Insert(jobsTable,
+		"job_id,client_id,company_id,external_id,kind,status,country,tax_key,live,profile,digest,secret_digest,sealed,created_at,updated_at,due_at",
+		[]any{j.id, w.clientID, w.companyID, w.profile.ExternalID, w.kind, Pending, w.profile.country(), w.profile.taxKey(),
+			w.live, string(profile),
 			j.w.digest, bytesOrNull(j.digest), bytesOrNull(j.sealed), db.Micros(now), db.Micros(now), db.Micros(now)})
 	if err != nil {
 		return err
@@ -296,7 +300,8 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 func identityStays(q *request, stored *profile) error {
 	var faults []fault.Fault
 	changed := func(field string) {
-		faults = append(faults, fault.At(field, fault.CodeConflict, "is part of the company's identity and cannot change; onboard another company"))
+		faults = append(faults, fault.At(field, fault.CodeConflict,
+			"is part of the company's identity and cannot change; onboard another company"))
 	}
 	if q.country != nil && !strings.EqualFold(*q.country, stored.CountryCode) {
 		changed(fieldCountry)

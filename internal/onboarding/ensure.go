@@ -125,7 +125,8 @@ func (n *NewCompany) body() ([]byte, error) {
 		put(name, value)
 	}
 	body, err := json.Marshal(map[string]any{
-		"meta":            map[string]string{"country_code": n.CountryCode, "language_code": n.LanguageCode, "external_id": n.ExternalID},
+		"meta": map[string]string{"country_code": n.CountryCode, "language_code": n.LanguageCode,
+			"external_id": n.ExternalID},
 		"legal_name":      n.LegalName,
 		"company_number":  n.CompanyNumber,
 		"address":         n.Address,

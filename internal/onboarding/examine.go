@@ -136,8 +136,10 @@ func (c *Companies) guarded(job *claimed, doing string, call func() []fault.Faul
 		if recover() == nil {
 			return
 		}
-		c.log.Error("a country pack panicked", "doing", doing, "country", job.country, "job_id", job.id, "stack", string(debug.Stack()))
-		faults = []fault.Fault{{Code: fault.InternalError, Type: fault.General, Message: "the company could not be checked; the operator has been alerted"}}
+		c.log.Error("a country pack panicked", "doing", doing, "country", job.country, "job_id", job.id, "stack",
+			string(debug.Stack()))
+		faults = []fault.Fault{{Code: fault.InternalError, Type: fault.General,
+			Message: "the company could not be checked; the operator has been alerted"}}
 	}()
 	return call()
 }

@@ -54,7 +54,8 @@ func (c *Companies) raiseStage(tx *db.Tx, days int, name alert.Name) (int, error
 		return 0, err
 	}
 	for _, e := range due {
-		err := tx.Exec("UPDATE company_credentials SET alarmed = $1 WHERE client_id = $2 AND company_id = $3", days, e.clientID, e.companyID)
+		err := tx.Exec("UPDATE company_credentials SET alarmed = $1 WHERE client_id = $2 AND company_id = $3", days,
+			e.clientID, e.companyID)
 		if err != nil {
 			return 0, err
 		}

@@ -18,7 +18,8 @@ func TestExpiryAlarmsComeAt30And7And1Days(t *testing.T) {
 		w := newWorld(t, d)
 		end := today.AddDate(1, 0, 0)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
-		w.onboard(company("meta.country_code", "ie", "meta.external_id", "no-certificate", "tax_credentials.password", "token"))
+		w.onboard(company("meta.country_code", "ie", "meta.external_id", "no-certificate", "tax_credentials.password",
+			"token"))
 		day := 24 * time.Hour
 		for _, step := range []struct {
 			before time.Duration
@@ -40,11 +41,13 @@ func TestExpiryAlarmsComeAt30And7And1Days(t *testing.T) {
 				t.Fatal(err)
 			}
 			fresh := strings.Count(w.log.String(), "alert=credentials_expiring") - before
-			if (step.want == "") != (n == 0) || n != fresh || step.want != "" && !strings.Contains(w.log.String(), "alert="+step.want+" subject="+id) {
+			if (step.want == "") != (n == 0) || n != fresh ||
+				step.want != "" && !strings.Contains(w.log.String(), "alert="+step.want+" subject="+id) {
 				t.Errorf("%s before the end: %d alarms, %d lines, want %q", step.before, n, fresh, step.want)
 			}
 		}
-		for _, name := range []alert.Name{alert.CredentialsExpiring30d, alert.CredentialsExpiring7d, alert.CredentialsExpiring1d} {
+		for _, name := range []alert.Name{alert.CredentialsExpiring30d, alert.CredentialsExpiring7d,
+			alert.CredentialsExpiring1d} {
 			if n := w.raised(name); n != 1 {
 				t.Errorf("the metric counts %v of %s", n, name)
 			}

@@ -66,7 +66,9 @@ func OpenPKCS12(c *Companies, der []byte, password string) (subject, field, reas
 // ReadBody reads a body as Create does, without a country.
 func ReadBody(body []byte, patch bool) error {
 	var p profile
-	q, err := read(body, patch, &p, func(raw []byte) (*account.Logo, error) { return account.ReadLogo(context.Background(), "", raw) })
+	q, err := read(body, patch, &p, func(raw []byte) (*account.Logo, error) {
+		return account.ReadLogo(context.Background(), "", raw)
+	})
 	if err != nil {
 		return err
 	}

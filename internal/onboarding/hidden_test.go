@@ -94,7 +94,8 @@ func hiddenKey(file []byte, password string, rounds int64, plainToo bool) []byte
 		list = append(list, testContent{Type: testOIDData, Value: explicitly(raw(bags))})
 	}
 	sealed := must(asn1.Marshal(list))
-	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(sealed))}, MAC: raw(signature(sealed, password, 2))}))
+	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(sealed))},
+		MAC: raw(signature(sealed, password, 2))}))
 }
 
 // signedWith is the file with another MAC that costs so many rounds.
@@ -103,7 +104,8 @@ func signedWith(file []byte, password string, rounds int) []byte {
 	must(asn1.Unmarshal(file, &p))
 	var safe []byte
 	must(asn1.Unmarshal(p.Safe.Value.Bytes, &safe))
-	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(safe))}, MAC: raw(signature(safe, password, rounds))}))
+	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(safe))},
+		MAC: raw(signature(safe, password, rounds))}))
 }
 
 func encryptedContent(plain []byte, password string) testContent {
@@ -113,10 +115,12 @@ func encryptedContent(plain []byte, password string) testContent {
 	padded := append(append([]byte(nil), plain...), bytes.Repeat([]byte{byte(pad)}, pad)...)
 	cipher.NewCBCEncrypter(must(aes.NewCipher(key)), vector).CryptBlocks(padded, padded)
 	algorithm := pkix.AlgorithmIdentifier{Algorithm: testOIDPBES2, Parameters: raw(testPBES2{
-		KDF:    pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2, Parameters: raw(testPBKDF2{salt, 2, pkix.AlgorithmIdentifier{Algorithm: testOIDHMAC}})},
+		KDF: pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2,
+			Parameters: raw(testPBKDF2{salt, 2, pkix.AlgorithmIdentifier{Algorithm: testOIDHMAC}})},
 		Cipher: pkix.AlgorithmIdentifier{Algorithm: testOIDAES, Parameters: raw(vector)},
 	})}
-	return testContent{Type: testOIDEncrypted, Value: explicitly(raw(testEncrypted{Content: testEncryptedContent{testOIDData, algorithm, padded}}))}
+	return testContent{Type: testOIDEncrypted,
+		Value: explicitly(raw(testEncrypted{Content: testEncryptedContent{testOIDData, algorithm, padded}}))}
 }
 
 func signature(sealed []byte, password string, rounds int) testMAC {
@@ -126,7 +130,8 @@ func signature(sealed []byte, password string, rounds int) testMAC {
 	mac.Write(sealed)
 	prf := pkix.AlgorithmIdentifier{Algorithm: testOIDHMAC}
 	algorithm := pkix.AlgorithmIdentifier{Algorithm: testOIDPBMAC1, Parameters: raw(testPBMAC1{
-		KDF: pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2, Parameters: raw(testPBMAC1KDF{salt, rounds, 32, prf})}, MAC: prf,
+		KDF: pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2, Parameters: raw(testPBMAC1KDF{salt, rounds, 32, prf})},
+		MAC: prf,
 	})}
 	return testMAC{Digest: testDigestInfo{algorithm, mac.Sum(nil)}, Salt: []byte("NOT USED"), Rounds: 1}
 }

@@ -39,7 +39,9 @@ var jobQueue = &lease.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "clie
 
 // Run works onboarding jobs until ctx ends, clients in turns.
 func (c *Companies) Run(ctx context.Context) error {
-	pump := &lease.Pump[struct{}]{DB: c.db, Queue: jobQueue, Log: c.log, InFlight: workedMax, Room: func(string) int { return workedAtOnce },
+	pump := &lease.Pump[struct{}]{DB: c.db, Queue: jobQueue, Log: c.log, InFlight: workedMax, Room: func(string) int {
+		return workedAtOnce
+	},
 		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 			_, err := c.work(ctx, func(tx *db.Tx) (*lease.Lease[struct{}], bool, error) { return l, true, l.Guard(tx) })
 			if err != nil && ctx.Err() == nil {
@@ -202,7 +204,8 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 			return c.giveBack(ctx, job, retryBase<<job.tries)
 		}
 		if e.visit != "" && visit.tooOld(c.db.Now()) {
-			e.faults = []fault.Fault{{Code: fault.CodeExpired, Type: fault.General, Message: "the authorization was not granted in time; please onboard the company again"}}
+			e.faults = []fault.Fault{{Code: fault.CodeExpired, Type: fault.General,
+				Message: "the authorization was not granted in time; please onboard the company again"}}
 		} else if e.visit != "" {
 			return c.await(ctx, job, e)
 		}
@@ -212,11 +215,13 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 
 // condemn fails a job that took its worker down again and again.
 func (c *Companies) condemn(ctx context.Context, job *claimed) error {
-	faults := []fault.Fault{{Code: fault.InternalError, Type: fault.General, Message: "the job could not be completed; the operator has been alerted"}}
+	faults := []fault.Fault{{Code: fault.InternalError, Type: fault.General,
+		Message: "the job could not be completed; the operator has been alerted"}}
 	if err := c.end(ctx, job, &examined{faults: faults}); err != nil {
 		return err
 	}
-	return c.alarm(ctx, alert.JobDiscarded, job.id, fmt.Sprintf("onboarding job %s was discarded after %d crashes", job.id, job.crashes))
+	return c.alarm(ctx, alert.JobDiscarded, job.id,
+		fmt.Sprintf("onboarding job %s was discarded after %d crashes", job.id, job.crashes))
 }
 
 func (c *Companies) alarm(ctx context.Context, name alert.Name, subject, message string) error {
@@ -255,7 +260,8 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	var done country.Enrolled
 	state, digest := newState()
 	faults = c.guarded(job, "enrolling", func() []fault.Fault {
-		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state, Grant: e.grant})
+		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state,
+			Grant: e.grant})
 		return country.BoundedFaults(done.Faults)
 	})
 	if faults = errorsOnly(faults); len(faults) == 0 && done.Visit != "" {
@@ -300,7 +306,8 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 		if err != nil {
 			return err
 		}
-		if sealed, err = sealCredentials(sealer, e.credentials, bound(job.clientID, job.companyID, purposeCredentials)); err != nil {
+		if sealed, err = sealCredentials(sealer, e.credentials,
+			bound(job.clientID, job.companyID, purposeCredentials)); err != nil {
 			return fmt.Errorf("seal the credentials of company %s: %w", job.companyID, err)
 		}
 	}
@@ -419,7 +426,8 @@ func twin(r db.Reader, job *claimed) ([]fault.Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []fault.Fault{fault.At(fieldTaxNumber, fault.AlreadyOnboarded, "is already onboarded as the company with external_id %q", external)}, nil
+	return []fault.Fault{fault.At(fieldTaxNumber, fault.AlreadyOnboarded,
+		"is already onboarded as the company with external_id %q", external)}, nil
 }
 
 // requested opens the credentials that came with the job.

@@ -68,7 +68,8 @@ func newOffice(t testing.TB) *office {
 
 // enrolAt is the Enrol of a pack whose authority is an office.
 func enrolAt(ctx context.Context, in country.Enrolment) country.Enrolled {
-	unavailable := country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}}
+	unavailable := country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
+		Message: "the authority does not answer"}}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, in.At.BaseURL+"/enrol", strings.NewReader(in.Supplier.ID))
 	if err != nil {
 		return unavailable
@@ -82,7 +83,8 @@ func enrolAt(ctx context.Context, in country.Enrolment) country.Enrolled {
 	case http.StatusOK:
 		return country.Enrolled{}
 	case http.StatusUnprocessableEntity:
-		return country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the authority does not know the company"}}}
+		return country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+			Message: "the authority does not know the company"}}}
 	}
 	return unavailable
 }
@@ -127,7 +129,8 @@ func testPacks(t testing.TB) []country.Pack {
 		filing("IT", func(p *country.Pack) {
 			p.CheckCompany = func(s country.Supplier, _ country.Credentials) []fault.Fault {
 				if s.CompanyNumber == "" {
-					return []fault.Fault{fault.At("company_number", fault.FieldRequired, "must not be empty"), fault.Warn("", fault.TaxNumberDoubtful, "a warning")}
+					return []fault.Fault{fault.At("company_number", fault.FieldRequired, "must not be empty"),
+						fault.Warn("", fault.TaxNumberDoubtful, "a warning")}
 				}
 				return nil
 			}
@@ -140,7 +143,8 @@ func testPacks(t testing.TB) []country.Pack {
 			{Name: "station_key", Description: "given by the authority at enrolment"},
 		}
 		p.Enrol = func(_ context.Context, in country.Enrolment) country.Enrolled {
-			return country.Enrolled{Keep: map[string]string{"station_key": "of " + in.Credentials.Named["sign_key"]}, Settings: country.Settings{"level": int64(7)}}
+			return country.Enrolled{Keep: map[string]string{"station_key": "of " + in.Credentials.Named["sign_key"]},
+				Settings: country.Settings{"level": int64(7)}}
 		}
 	}))
 	others, err := genericPacks()
@@ -212,7 +216,8 @@ func sealersOf(t testing.TB, path string) func(context.Context, string) (*secret
 
 func newWorld(t testing.TB, d *db.DB, change ...func(*onboarding.Config)) *world {
 	t.Helper()
-	w := &world{t: t, d: d, office: newOffice(t), log: &dbtest.Journal{}, metrics: prometheus.NewRegistry(), ended: make(chan string, 1<<16)}
+	w := &world{t: t, d: d, office: newOffice(t), log: &dbtest.Journal{}, metrics: prometheus.NewRegistry(),
+		ended: make(chan string, 1<<16)}
 	w.setNow(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	addresses := map[string]country.Addresses{}
 	packs := testPacks(t)
@@ -326,10 +331,11 @@ func encode(v any) []byte {
 // company is a body that is accepted, changed by the pairs of path and value.
 func company(pairs ...any) map[string]any {
 	body := map[string]any{
-		"meta":            map[string]any{"country_code": "es", "language_code": "es", "external_id": "shop-1"},
-		"legal_name":      "Tienda Uno SL",
-		"company_number":  "M-1",
-		"address":         map[string]any{"country_code": "ES", "city": "Madrid", "postal_code": "28001", "address_line_1": "Calle Mayor 1"},
+		"meta":           map[string]any{"country_code": "es", "language_code": "es", "external_id": "shop-1"},
+		"legal_name":     "Tienda Uno SL",
+		"company_number": "M-1",
+		"address": map[string]any{"country_code": "ES", "city": "Madrid", "postal_code": "28001",
+			"address_line_1": "Calle Mayor 1"},
 		"tax_information": map[string]any{"tax_number": "B98602642", "regime": "VAT"},
 	}
 	for i := 0; i < len(pairs); i += 2 {

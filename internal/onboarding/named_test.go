@@ -20,25 +20,32 @@ func TestACountrysOwnSecretsAreTakenKeptAndTakenBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		hungarian := func(changes ...any) map[string]any {
-			return company(append([]any{"meta.country_code", "hu", "tax_information.tax_number", "12892312-2-42", "address.country_code", "HU"}, changes...)...)
+			return company(append([]any{"meta.country_code", "hu", "tax_information.tax_number", "12892312-2-42",
+				"address.country_code", "HU"}, changes...)...)
 		}
 		_, err := w.Create(t.Context(), client, false, encode(hungarian("tax_credentials", map[string]any{"username": "u"})))
 		if faults := faultsOf(err); !slices.Contains(faults, "field_required tax_credentials.sign_key") {
 			t.Fatalf("without a secret that the country needs: %v", faults)
 		}
-		if _, err := w.Create(t.Context(), client, false, encode(hungarian("tax_credentials", map[string]any{"sign_key": 7}))); !slices.Contains(faultsOf(err), "field_not_valid tax_credentials.sign_key") {
+		if _, err := w.Create(t.Context(), client, false,
+			encode(hungarian("tax_credentials", map[string]any{"sign_key": 7}))); !slices.Contains(faultsOf(err),
+			"field_not_valid tax_credentials.sign_key") {
 			t.Errorf("a number as a secret: %v", err)
 		}
 		long := strings.Repeat("x", 4001)
-		if _, err := w.Create(t.Context(), client, false, encode(hungarian("tax_credentials", map[string]any{"sign_key": long}))); !slices.Contains(faultsOf(err), "field_not_valid tax_credentials.sign_key") {
+		if _, err := w.Create(t.Context(), client, false,
+			encode(hungarian("tax_credentials", map[string]any{"sign_key": long}))); !slices.Contains(faultsOf(err),
+			"field_not_valid tax_credentials.sign_key") {
 			t.Errorf("a secret that is too long: %v", err)
 		}
-		id := w.onboard(hungarian("tax_credentials", map[string]any{"sign_key": "s-1", "exchange_key": "x-1", "stranger": "?"}))
+		id := w.onboard(hungarian("tax_credentials",
+			map[string]any{"sign_key": "s-1", "exchange_key": "x-1", "stranger": "?"}))
 		wantNamed(t, w, id, map[string]string{"sign_key": "s-1", "exchange_key": "x-1", "station_key": "of s-1"})
 		if got, err := w.Company(t.Context(), client, id, false); err != nil || got.Settings["level"] != int64(7) {
 			t.Errorf("the setting of the enrolment: %v, %v", got.Settings, err)
 		}
-		if e := w.patch(id, map[string]any{"tax_credentials": map[string]any{"sign_key": "s-2", "exchange_key": nil}}); e.Status != onboarding.Success {
+		if e := w.patch(id, map[string]any{"tax_credentials": map[string]any{"sign_key": "s-2",
+			"exchange_key": nil}}); e.Status != onboarding.Success {
 			t.Fatalf("%+v", e)
 		}
 		wantNamed(t, w, id, map[string]string{"sign_key": "s-2", "station_key": "of s-2"})

@@ -53,12 +53,14 @@ func TestACompanyIsOnboardedByTheQueueAndReadBack(t *testing.T) {
 		w := newWorld(t, d)
 		w.start()
 		file := sample{password: "clave"}.file()
-		queued, err := w.Create(t.Context(), client, false, encode(company("tax_credentials", credentials(file, "clave"), "settings.level", 5)))
+		queued, err := w.Create(t.Context(), client, false,
+			encode(company("tax_credentials", credentials(file, "clave"), "settings.level", 5)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		job := queued.Data.JobID
-		want := `{"status":"success","data":{"job_id":"` + job + `","job_status_location":"` + base + `/onboarding/v2/jobs/` + job +
+		want := `{"status":"success","data":{"job_id":"` + job + `","job_status_location":"` + base +
+			`/onboarding/v2/jobs/` + job +
 			`"},"message":"The onboarding job was queued.","errors":null}`
 		if got := asJSON(t, queued); got != want {
 			t.Errorf("answer\n%s\nwant\n%s", got, want)
@@ -84,11 +86,13 @@ func readBack(t *testing.T, w *world, id string, file []byte) {
 		t.Fatal(err)
 	}
 	got := asJSON(t, shown)
-	prefix := `{"id":"` + id + `","status":"active","meta":{"country_code":"es","language_code":"es","external_id":"shop-1"},"legal_name":"Tienda Uno SL","type":"BUSINESS",` +
+	prefix := `{"id":"` + id +
+		`","status":"active","meta":{"country_code":"es","language_code":"es","external_id":"shop-1"},"legal_name":"Tienda Uno SL","type":"BUSINESS",` +
 		`"company_number":"M-1","address":{"country_code":"ES","city":"Madrid","postal_code":"28001","address_line_1":"Calle Mayor 1"},` +
 		`"tax_information":{"tax_number":"B98602642","regime":"VAT"},"settings":{"level":5,"loud":false,"office":"north","software":"tributary"},` +
 		`"credentials":[{"kind":"certificate","subject":"CN=Tienda Uno, serialNumber=IDCES-B98602642","fingerprint":"`
-	if !strings.HasPrefix(got, prefix) || !strings.Contains(got, `"expires_at":"2027-05-01T12:00:00Z"}],"created_at":"20`) || strings.Contains(got, "tax_credentials") {
+	if !strings.HasPrefix(got, prefix) || !strings.Contains(got,
+		`"expires_at":"2027-05-01T12:00:00Z"}],"created_at":"20`) || strings.Contains(got, "tax_credentials") {
 		t.Errorf("company %s", got)
 	}
 	byName, err := w.Company(t.Context(), client, "shop-1", true)
@@ -101,7 +105,8 @@ func readBack(t *testing.T, w *world, id string, file []byte) {
 		s, err = w.Supplier(r, client, id)
 		return err
 	})
-	if err != nil || s.ID != id || s.CountryCode != "ES" || s.LanguageCode != "ES" || s.TaxNumber != spanish || s.Settings["level"] != int64(5) || s.Settings.Text("software") != "tributary" {
+	if err != nil || s.ID != id || s.CountryCode != "ES" || s.LanguageCode != "ES" || s.TaxNumber != spanish ||
+		s.Settings["level"] != int64(5) || s.Settings.Text("software") != "tributary" {
 		t.Errorf("supplier %+v %v", s, err)
 	}
 	c, err := w.Credentials(t.Context(), client, id)
@@ -142,7 +147,8 @@ func TestExternalIDIsTheIdempotencyKey(t *testing.T) {
 		w := newWorld(t, d)
 		body := company("tax_credentials", credentials(sample{password: "one"}.file(), "one"))
 		job := w.create(body)
-		reordered := `  {"tax_credentials":` + asJSON(t, body["tax_credentials"]) + `,"trade_name":null,` + strings.TrimPrefix(asJSON(t, company()), "{")
+		reordered := `  {"tax_credentials":` + asJSON(t, body["tax_credentials"]) + `,"trade_name":null,` +
+			strings.TrimPrefix(asJSON(t, company()), "{")
 		same := func(stage string) {
 			t.Helper()
 			for _, again := range [][]byte{encode(body), []byte(reordered)} {
@@ -151,11 +157,14 @@ func TestExternalIDIsTheIdempotencyKey(t *testing.T) {
 				}
 			}
 			for name, other := range map[string]map[string]any{
-				"a name":            company("legal_name", "Other", "tax_credentials", body["tax_credentials"]),
-				"no credentials":    company(),
-				"only the password": company("tax_credentials", map[string]any{"certificate_base64": body["tax_credentials"].(map[string]any)["certificate_base64"], "certificate_password": "two"}),
+				"a name":         company("legal_name", "Other", "tax_credentials", body["tax_credentials"]),
+				"no credentials": company(),
+				"only the password": company("tax_credentials",
+					map[string]any{"certificate_base64": body["tax_credentials"].(map[string]any)["certificate_base64"],
+						"certificate_password": "two"}),
 			} {
-				if _, err := w.Create(t.Context(), client, false, encode(other)); fault.KindOf(err) != fault.Conflict || !slices.Equal(faultsOf(err), []string{"conflict meta.external_id"}) {
+				if _, err := w.Create(t.Context(), client, false, encode(other)); fault.KindOf(err) != fault.Conflict ||
+					!slices.Equal(faultsOf(err), []string{"conflict meta.external_id"}) {
 					t.Errorf("%s: another body (%s): %v", stage, name, err)
 				}
 			}
@@ -197,7 +206,8 @@ func TestAFailedOnboardingCanBeRepeatedWithAnyBody(t *testing.T) {
 		bad := company("tax_information.tax_number", "B00000001")
 		first := w.create(bad)
 		e := w.settle(first)
-		if got := list(e.Errors); e.Status != onboarding.Failed || e.Data != nil || !slices.Equal(got, []string{"field_not_valid tax_information.tax_number"}) {
+		if got := list(e.Errors); e.Status != onboarding.Failed || e.Data != nil ||
+			!slices.Equal(got, []string{"field_not_valid tax_information.tax_number"}) {
 			t.Fatalf("%+v", e)
 		}
 		second := w.create(bad)
@@ -225,7 +235,8 @@ func TestASecondCompanyWithTheSameNumberIsToldTheFirst(t *testing.T) {
 		w := newWorld(t, d)
 		w.onboard(company())
 		e := w.settle(w.create(company("meta.external_id", "shop-2", "tax_information.tax_number", "ES-b98602642")))
-		if got := list(e.Errors); !slices.Equal(got, []string{"already_onboarded tax_information.tax_number"}) || !strings.Contains(e.Errors[0].Message, `"shop-1"`) {
+		if got := list(e.Errors); !slices.Equal(got, []string{"already_onboarded tax_information.tax_number"}) ||
+			!strings.Contains(e.Errors[0].Message, `"shop-1"`) {
 			t.Fatalf("%+v", e)
 		}
 		if w.office.calls.Load() != 1 {
@@ -309,7 +320,8 @@ func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
 			return http.StatusOK
 		})
 		e := w.settle(w.create(company()))
-		if len(e.Errors) != 1 || e.Errors[0].Code != fault.AlreadyOnboarded || !strings.Contains(e.Errors[0].Message, `"faster"`) {
+		if len(e.Errors) != 1 || e.Errors[0].Code != fault.AlreadyOnboarded ||
+			!strings.Contains(e.Errors[0].Message, `"faster"`) {
 			t.Errorf("%+v", e)
 		}
 		if page, _, err := w.List(t.Context(), client, 0, ""); err != nil || len(page) != 1 {
@@ -356,7 +368,8 @@ func TestEverythingThatIsWrongIsListedAtOnce(t *testing.T) {
 	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	file := sample{key: weakKey(), usage: 4, from: today.AddDate(-2, 0, 0), to: today.AddDate(-1, 0, 0)}.file()
-	e := w.settle(w.create(company("meta.country_code", "ES", "tax_information.tax_number", "B00000001", "tax_credentials", credentials(file, ""))))
+	e := w.settle(w.create(company("meta.country_code", "ES", "tax_information.tax_number", "B00000001",
+		"tax_credentials", credentials(file, ""))))
 	want := []string{"field_not_valid tax_information.tax_number"}
 	for range 4 { // expired, key usage, weak key, another number
 		want = append(want, "credentials_invalid tax_credentials.certificate_base64")
@@ -425,7 +438,8 @@ func TestAnAuthorityThatNeverAnswersFailsTheJobInTheEnd(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
 	w.office.answers(func(int64, string) int { return http.StatusServiceUnavailable })
 	e := w.settle(w.create(company()))
-	if got := list(e.Errors); !slices.Equal(got, []string{"authority_unavailable "}) || w.office.calls.Load() != onboarding.EnrolTries {
+	if got := list(e.Errors); !slices.Equal(got, []string{"authority_unavailable "}) ||
+		w.office.calls.Load() != onboarding.EnrolTries {
 		t.Errorf("%+v after %d calls", e, w.office.calls.Load())
 	}
 	if _, err := w.Company(t.Context(), client, "shop-1", true); fault.KindOf(err) != fault.NotFound {
@@ -452,7 +466,8 @@ func TestALiveKeyWithoutALiveAddressFailsClearly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := w.settle(e.Data.JobID); !slices.Equal(list(e.Errors), []string{"authority_unavailable "}) || w.office.calls.Load() != 0 {
+	if e := w.settle(e.Data.JobID); !slices.Equal(list(e.Errors), []string{"authority_unavailable "}) ||
+		w.office.calls.Load() != 0 {
 		t.Errorf("%+v: %d calls", e, w.office.calls.Load())
 	}
 }
@@ -463,7 +478,8 @@ func TestACountryThatIsNotEnabledIsRefused(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t), func(cfg *onboarding.Config) {
 		cfg.Enabled = func(_ context.Context, _, code string) (bool, error) { return code == "IE", nil }
 	})
-	if _, err := w.Create(t.Context(), client, false, encode(company())); !slices.Equal(faultsOf(err), []string{"unsupported_country meta.country_code"}) {
+	if _, err := w.Create(t.Context(), client, false, encode(company())); !slices.Equal(faultsOf(err),
+		[]string{"unsupported_country meta.country_code"}) {
 		t.Errorf("%v", err)
 	}
 	w.onboard(company("meta.country_code", "ie"))
@@ -476,7 +492,8 @@ func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
 		w := newWorld(t, d)
 		const n = 7
 		for i := range n {
-			w.onboard(company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", i), "tax_information.tax_number", fmt.Sprint("100000", i)))
+			w.onboard(company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", i), "tax_information.tax_number",
+				fmt.Sprint("100000", i)))
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			limit := rapid.IntRange(1, n+1).Draw(t, "limit")
@@ -501,7 +518,8 @@ func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
 				t.Fatalf("%v", seen)
 			}
 		})
-		if page, next, err := w.List(t.Context(), "c_other", 0, ""); err != nil || len(page) != 0 || page == nil || next != "" {
+		if page, next, err := w.List(t.Context(), "c_other", 0, ""); err != nil || len(page) != 0 || page == nil ||
+			next != "" {
 			t.Errorf("another client: %v %q %v", page, next, err)
 		}
 		for name, call := range map[string]func() error{

@@ -61,7 +61,8 @@ func TestTheIdentityOfACompanyCannotChange(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company())
 	_, err := w.Patch(t.Context(), client, id, encode(map[string]any{
-		"meta": map[string]any{"country_code": "it", "external_id": "shop-2"}, "tax_information": map[string]any{"tax_number": "54387763P"},
+		"meta":            map[string]any{"country_code": "it", "external_id": "shop-2"},
+		"tax_information": map[string]any{"tax_number": "54387763P"},
 	}))
 	want := []string{"conflict meta.country_code", "conflict meta.external_id", "conflict tax_information.tax_number"}
 	if fault.KindOf(err) != fault.Conflict || !slices.Equal(faultsOf(err), want) {
@@ -77,7 +78,8 @@ func TestAPatchThatLeavesNoCompanyIsRefusedAtOnce(t *testing.T) {
 	_, err := w.Patch(t.Context(), client, id, encode(map[string]any{
 		"legal_name": nil, "address": map[string]any{"city": ""}, "settings": map[string]any{"level": "high", "nothing": 1},
 	}))
-	want := []string{"field_required legal_name", "field_required address.city", "field_not_valid settings.level", "unsupported_field settings.nothing"}
+	want := []string{"field_required legal_name", "field_required address.city", "field_not_valid settings.level",
+		"unsupported_field settings.nothing"}
 	got := faultsOf(err)
 	slices.Sort(got)
 	slices.Sort(want)
@@ -94,27 +96,33 @@ func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
 			inner := cfg.CredentialsChanged
 			cfg.CredentialsChanged = func(tx *db.Tx, clientID, companyID string) error {
 				// The new ones are already there for whoever goes on with them.
-				if err := tx.Row("SELECT fingerprint FROM company_credentials WHERE client_id = $1 AND company_id = $2", clientID, companyID).Scan(&inCommit); err != nil && !errors.Is(err, db.ErrNoRows) {
+				if err := tx.Row("SELECT fingerprint FROM company_credentials WHERE client_id = $1 AND company_id = $2", clientID,
+					companyID).Scan(&inCommit); err != nil && !errors.Is(err, db.ErrNoRows) {
 					return err
 				}
 				return inner(tx, clientID, companyID)
 			}
 		})
 		old := sample{password: "old"}.file()
-		id := w.onboard(company("tax_credentials", credentials(old, "old"), "tax_credentials.username", "user", "tax_credentials.password", "token"))
+		id := w.onboard(company("tax_credentials", credentials(old, "old"), "tax_credentials.username", "user",
+			"tax_credentials.password", "token"))
 		fresh := sample{key: otherKey(), password: "new"}.file()
 		if e := w.patch(id, map[string]any{"tax_credentials": credentials(fresh, "new")}); e.Status != onboarding.Success {
 			t.Fatalf("%+v", e)
 		}
 		c, err := w.Credentials(t.Context(), client, id)
-		if err != nil || string(c.PKCS12) != string(fresh) || c.Password != "new" || c.Username != "user" || c.Secret != "token" {
+		if err != nil || string(c.PKCS12) != string(fresh) || c.Password != "new" || c.Username != "user" ||
+			c.Secret != "token" {
 			t.Errorf("the new certificate beside the old login: %v", err)
 		}
 		shown, _ := w.Company(t.Context(), client, id, false)
-		if w.changed.Load() != 1 || w.office.calls.Load() != 2 || len(shown.Credentials) != 2 || *shown.Credentials[0].Fingerprint != inCommit {
-			t.Errorf("%d hooks, %d calls, %+v, in the commit %s", w.changed.Load(), w.office.calls.Load(), shown.Credentials, inCommit)
+		if w.changed.Load() != 1 || w.office.calls.Load() != 2 || len(shown.Credentials) != 2 ||
+			*shown.Credentials[0].Fingerprint != inCommit {
+			t.Errorf("%d hooks, %d calls, %+v, in the commit %s", w.changed.Load(), w.office.calls.Load(), shown.Credentials,
+				inCommit)
 		}
-		if shown.Credentials[1].Kind != onboarding.LoginCredential || shown.Credentials[1].Subject != nil || shown.Credentials[1].Fingerprint != nil {
+		if shown.Credentials[1].Kind != onboarding.LoginCredential || shown.Credentials[1].Subject != nil ||
+			shown.Credentials[1].Fingerprint != nil {
 			t.Errorf("a login shows more than that it exists: %+v", shown.Credentials[1])
 		}
 
@@ -129,7 +137,8 @@ func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
 		if e := w.patch(id, map[string]any{"tax_credentials": nil}); e.Status != onboarding.Success {
 			t.Fatalf("%+v", e)
 		}
-		if c, err := w.Credentials(t.Context(), client, id); err != nil || c.PKCS12 != nil || c.Username != "" || w.changed.Load() != 2 {
+		if c, err := w.Credentials(t.Context(), client, id); err != nil || c.PKCS12 != nil || c.Username != "" ||
+			w.changed.Load() != 2 {
 			t.Errorf("credentials remain: %v", err)
 		}
 		if shown, _ := w.Company(t.Context(), client, id, false); len(shown.Credentials) != 0 {
@@ -151,7 +160,8 @@ func TestAHookThatFailsKeepsTheOldCredentials(t *testing.T) {
 		}
 	})
 	id := w.onboard(company("tax_credentials.password", "old"))
-	e, err := w.Patch(t.Context(), client, id, encode(map[string]any{"tax_credentials": map[string]any{"password": "new"}}))
+	e, err := w.Patch(t.Context(), client, id,
+		encode(map[string]any{"tax_credentials": map[string]any{"password": "new"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +181,11 @@ func TestCredentialsTheCountryNeedsCannotBeTakenAway(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
-	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime", "601")
+	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime",
+		"601")
 	_, err := w.Create(t.Context(), client, false, encode(body))
-	want := []string{"field_required tax_credentials.certificate_base64", "field_required tax_credentials.certificate_password",
+	want := []string{"field_required tax_credentials.certificate_base64",
+		"field_required tax_credentials.certificate_password",
 		"field_required tax_credentials.username", "field_required tax_credentials.password"}
 	if !slices.Equal(faultsOf(err), want) {
 		t.Errorf("%v", err)
@@ -213,7 +225,8 @@ func TestOneChangeOfACompanyAtATime(t *testing.T) {
 			t.Errorf("after the first ended: %+v %v", again, err)
 		}
 		// A POST of the original body still answers the job that made the company.
-		if e, err := w.Create(t.Context(), client, false, encode(company())); err != nil || w.settle(e.Data.JobID).Data.ID != id {
+		if e, err := w.Create(t.Context(), client, false, encode(company())); err != nil ||
+			w.settle(e.Data.JobID).Data.ID != id {
 			t.Errorf("%+v %v", e, err)
 		}
 	})
@@ -227,7 +240,8 @@ func TestAFailedPatchLeavesTheCompanyAndItsAuthorityAlone(t *testing.T) {
 	w.office.answers(func(int64, string) int { return http.StatusUnprocessableEntity })
 	e := w.patch(id, map[string]any{"legal_name": "New", "tax_credentials": map[string]any{"password": "new"}})
 	shown, err := w.Company(t.Context(), client, id, false)
-	if e.Status != onboarding.Failed || err != nil || shown.LegalName != "Tienda Uno SL" || !strings.HasPrefix(asJSON(t, e), `{"status":"failed","data":null,"message":"`) {
+	if e.Status != onboarding.Failed || err != nil || shown.LegalName != "Tienda Uno SL" ||
+		!strings.HasPrefix(asJSON(t, e), `{"status":"failed","data":null,"message":"`) {
 		t.Errorf("%+v, %+v %v", e, shown, err)
 	}
 	if c, _ := w.Credentials(t.Context(), client, id); c.Secret != "old" {

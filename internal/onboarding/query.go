@@ -56,7 +56,8 @@ func (c *Companies) supplier(id string, p *profile) country.Supplier {
 	s := country.Supplier{
 		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), Closed: p.Closed, LanguageCode: strings.ToUpper(p.LanguageCode),
 		LegalName: p.LegalName, Type: cmp.Or(p.Type, transaction.Business), CompanyNumber: p.CompanyNumber, Address: p.Address,
-		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts), Branding: brandingOf(p.Branding),
+		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts),
+		Branding: brandingOf(p.Branding),
 	}
 	if s.LanguageCode == "" && len(pack.Facts.Languages) > 0 {
 		s.LanguageCode = pack.Facts.Languages[0]
@@ -199,7 +200,8 @@ func (c *Companies) show(s storedCompany) Company {
 	shown := Company{
 		ID: s.id, Status: statusActive,
 		Meta:      Meta{CountryCode: p.CountryCode, LanguageCode: orNull(p.LanguageCode), ExternalID: p.ExternalID},
-		LegalName: p.LegalName, Type: cmp.Or(p.Type, transaction.Business), CompanyNumber: orNull(p.CompanyNumber), Address: p.Address,
+		LegalName: p.LegalName, Type: cmp.Or(p.Type, transaction.Business), CompanyNumber: orNull(p.CompanyNumber),
+		Address:        p.Address,
 		TaxInformation: TaxInformation{TaxNumber: p.TaxNumber, Regime: orNull(p.Regime)},
 		Branding:       p.Branding,
 		Settings:       withDefaults(p.Settings, pack.Facts),
@@ -239,12 +241,14 @@ func timestamp(us *int64) *Timestamp {
 
 // List answers a page of a client's companies, newest first, and the cursor of
 // the next one, which is empty at the end. limit 0 is the default of 20.
-func (c *Companies) List(ctx context.Context, clientID string, limit int, cursor string) (page []Company, next string, err error) {
+func (c *Companies) List(ctx context.Context, clientID string, limit int,
+	cursor string) (page []Company, next string, err error) {
 	if limit == 0 {
 		limit = pageDefault
 	}
 	if limit < 1 || limit > pageMax {
-		return nil, "", fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+		return nil, "", fault.New(fault.Invalid,
+			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
 	from, err := ids.ReadCursor(cursor)
 	if err != nil {

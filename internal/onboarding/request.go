@@ -197,7 +197,9 @@ func (q *request) letters(n *strictjson.Value, path, what string, into *string) 
 	if !q.line(n, path, externalIDMax, &code) {
 		return false
 	}
-	if code != "" && (len(code) != 2 || strings.IndexFunc(code, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }) >= 0) {
+	if code != "" && (len(code) != 2 || strings.IndexFunc(code, func(r rune) bool {
+		return r|0x20 < 'a' || r|0x20 > 'z'
+	}) >= 0) {
 		q.refuse(path, fault.FieldNotValid, "must be a two-letter %s code", what)
 		return false
 	}

@@ -27,46 +27,71 @@ func TestWhatTheBodyDecidesIsAnsweredAtOnce(t *testing.T) {
 		body map[string]any
 		want []string // none: accepted
 	}{
-		{"nothing", map[string]any{}, []string{"field_required meta.country_code", "field_required meta.external_id", "field_required legal_name",
-			"field_required address.country_code", "field_required address.address_line_1", "field_required address.city", "field_required tax_information.tax_number"}},
-		{"minimal in the reference country", map[string]any{"meta": map[string]any{"country_code": "XX", "external_id": "x"}, "legal_name": "L",
-			"address": map[string]any{"country_code": "de"}, "tax_information": map[string]any{"tax_number": "X1"}}, nil},
-		{"blanks", company("legal_name", "  ", "tax_information.tax_number", "\u00a0"), []string{"field_required legal_name", "field_required tax_information.tax_number"}},
-		{"types", company("meta", 1, "legal_name", 2, "address", []int{}, "tax_information", "x", "tax_credentials", 5, "settings", true),
-			[]string{"field_not_valid meta", "field_not_valid legal_name", "field_not_valid address", "field_not_valid tax_information", "field_not_valid tax_credentials", "field_not_valid settings"}},
+		{"nothing", map[string]any{}, []string{"field_required meta.country_code", "field_required meta.external_id",
+			"field_required legal_name",
+			"field_required address.country_code", "field_required address.address_line_1", "field_required address.city",
+			"field_required tax_information.tax_number"}},
+		{"minimal in the reference country", map[string]any{"meta": map[string]any{"country_code": "XX", "external_id": "x"},
+			"legal_name": "L",
+			"address":    map[string]any{"country_code": "de"}, "tax_information": map[string]any{"tax_number": "X1"}}, nil},
+		{"blanks", company("legal_name", "  ", "tax_information.tax_number", "\u00a0"),
+			[]string{"field_required legal_name", "field_required tax_information.tax_number"}},
+		{"types", company("meta", 1, "legal_name", 2, "address", []int{}, "tax_information", "x", "tax_credentials", 5,
+			"settings", true),
+			[]string{"field_not_valid meta", "field_not_valid legal_name", "field_not_valid address",
+				"field_not_valid tax_information", "field_not_valid tax_credentials", "field_not_valid settings"}},
 		{"an unknown country", company("meta.country_code", "zz"), []string{"unsupported_country meta.country_code"}},
 		{"no country code", company("meta.country_code", "Spain"), []string{"field_not_valid meta.country_code"}},
 		{"language", company("meta.language_code", "e1"), []string{"field_not_valid meta.language_code"}},
 		{"address country", company("address.country_code", "ZZ"), []string{"field_not_valid address.country_code"}},
 		{"external id at its limit", company("meta.external_id", long(150)), nil},
 		{"external id past it", company("meta.external_id", long(151)), []string{"field_not_valid meta.external_id"}},
-		{"external id with a blank in front", company("meta.external_id", " x"), []string{"field_not_valid meta.external_id"}},
+		{"external id with a blank in front", company("meta.external_id", " x"),
+			[]string{"field_not_valid meta.external_id"}},
 		{"external id unseen", company("meta.external_id", "a\u200bb"), []string{"field_not_valid meta.external_id"}},
 		{"name at its limit", company("legal_name", long(450)), nil},
 		{"name past it", company("legal_name", long(451)), []string{"field_not_valid legal_name"}},
 		{"company number at its limit", company("company_number", long(100)), nil},
 		{"company number past it", company("company_number", long(101)), []string{"field_not_valid company_number"}},
 		{"address line at its limit", company("address.address_line_2", long(200)), nil},
-		{"address line past it", company("address.address_line_2", long(201)), []string{"field_not_valid address.address_line_2"}},
-		{"tax number past its limit", company("tax_information.tax_number", long(51)), []string{"field_not_valid tax_information.tax_number"}},
-		{"regime past its limit", company("tax_information.regime", "ABCDEFGHIJK"), []string{"field_not_valid tax_information.regime"}},
-		{"control characters", company("legal_name", "a\x00b", "address.city", "a\nb"), []string{"field_not_valid address.city", "field_not_valid legal_name"}},
+		{"address line past it", company("address.address_line_2", long(201)),
+			[]string{"field_not_valid address.address_line_2"}},
+		{"tax number past its limit", company("tax_information.tax_number", long(51)),
+			[]string{"field_not_valid tax_information.tax_number"}},
+		{"regime past its limit", company("tax_information.regime", "ABCDEFGHIJK"),
+			[]string{"field_not_valid tax_information.regime"}},
+		{"control characters", company("legal_name", "a\x00b", "address.city", "a\nb"),
+			[]string{"field_not_valid address.city", "field_not_valid legal_name"}},
 		{"bidirectional override", company("legal_name", "a\u202eb"), []string{"field_not_valid legal_name"}},
 		{"unknown fields", company("trade_name", "T", "address.planet", "Earth"), nil},
-		{"garbage base64", company("tax_credentials.certificate_base64", "%%%not base64%%%"), []string{"field_not_valid tax_credentials.certificate_base64"}},
-		{"base64 for addresses", company("tax_credentials.certificate_base64", "ab-_"), []string{"field_not_valid tax_credentials.certificate_base64"}},
-		{"certificate at its limit", company("tax_credentials.certificate_base64", base64.StdEncoding.EncodeToString(make([]byte, onboarding.PKCS12BytesMax))), nil},
-		{"certificate past it", company("tax_credentials.certificate_base64", base64.StdEncoding.EncodeToString(make([]byte, onboarding.PKCS12BytesMax+1))), []string{"field_not_valid tax_credentials.certificate_base64"}},
+		{"garbage base64", company("tax_credentials.certificate_base64", "%%%not base64%%%"),
+			[]string{"field_not_valid tax_credentials.certificate_base64"}},
+		{"base64 for addresses", company("tax_credentials.certificate_base64", "ab-_"),
+			[]string{"field_not_valid tax_credentials.certificate_base64"}},
+		{"certificate at its limit", company("tax_credentials.certificate_base64",
+			base64.StdEncoding.EncodeToString(make([]byte, onboarding.PKCS12BytesMax))), nil},
+		{"certificate past it", company("tax_credentials.certificate_base64",
+			base64.StdEncoding.EncodeToString(make([]byte, onboarding.PKCS12BytesMax+1))),
+			[]string{"field_not_valid tax_credentials.certificate_base64"}},
 		{"password at its limit", company("tax_credentials.certificate_password", long(1000)), nil},
-		{"password past it", company("tax_credentials.certificate_password", long(1001)), []string{"field_not_valid tax_credentials.certificate_password"}},
-		{"user name past its limit", company("tax_credentials.username", long(201)), []string{"field_not_valid tax_credentials.username"}},
+		{"password past it", company("tax_credentials.certificate_password", long(1001)),
+			[]string{"field_not_valid tax_credentials.certificate_password"}},
+		{"user name past its limit", company("tax_credentials.username", long(201)),
+			[]string{"field_not_valid tax_credentials.username"}},
 		{"token at its limit", company("tax_credentials.password", long(4000)), nil},
-		{"token past it", company("tax_credentials.password", long(4001)), []string{"field_not_valid tax_credentials.password"}},
-		{"credentials of another type", company("tax_credentials.password", 5), []string{"field_not_valid tax_credentials.password"}},
-		{"settings", company("settings", map[string]any{"software": "UPPER", "level": 1.5, "loud": "yes", "extra": []int{1}, "office": "east", "colour": "red"}),
-			[]string{"unsupported_field settings.colour", "field_not_valid settings.extra", "field_not_valid settings.level", "field_not_valid settings.loud", "field_not_valid settings.office", "field_not_valid settings.software"}},
-		{"good settings", company("settings", map[string]any{"software": "abc", "level": -7, "loud": true, "extra": map[string]any{"a": []any{1, "b", nil}}, "office": "south"}), nil},
-		{"a setting the country needs", company("meta.country_code", "MX", "tax_credentials", map[string]any{"certificate_base64": "AAAA", "certificate_password": "p", "username": "u", "password": "s"}),
+		{"token past it", company("tax_credentials.password", long(4001)),
+			[]string{"field_not_valid tax_credentials.password"}},
+		{"credentials of another type", company("tax_credentials.password", 5),
+			[]string{"field_not_valid tax_credentials.password"}},
+		{"settings", company("settings", map[string]any{"software": "UPPER", "level": 1.5, "loud": "yes", "extra": []int{1},
+			"office": "east", "colour": "red"}),
+			[]string{"unsupported_field settings.colour", "field_not_valid settings.extra", "field_not_valid settings.level",
+				"field_not_valid settings.loud", "field_not_valid settings.office", "field_not_valid settings.software"}},
+		{"good settings", company("settings",
+			map[string]any{"software": "abc", "level": -7, "loud": true, "extra": map[string]any{"a": []any{1, "b", nil}},
+				"office": "south"}), nil},
+		{"a setting the country needs", company("meta.country_code", "MX", "tax_credentials",
+			map[string]any{"certificate_base64": "AAAA", "certificate_password": "p", "username": "u", "password": "s"}),
 			[]string{"field_required settings.fiscal_regime"}},
 	}
 	for _, c := range cases {
@@ -98,7 +123,9 @@ func TestTheReferenceCountryIsNotOfferedWithLiveKeys(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
-	if _, err := w.Create(t.Context(), client, true, encode(company("meta.country_code", "XX"))); !slices.Equal(faultsOf(err), []string{"unsupported_country meta.country_code"}) {
+	if _, err := w.Create(t.Context(), client, true,
+		encode(company("meta.country_code", "XX"))); !slices.Equal(faultsOf(err),
+		[]string{"unsupported_country meta.country_code"}) {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,11 +160,13 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 		strings.Repeat(`{"a":`, 20000) + `1`: "line 1",
 	} {
 		_, err := w.Create(t.Context(), client, false, []byte(body))
-		if fault.KindOf(err) != fault.Invalid || !slices.Equal(faultsOf(err), []string{"json_not_valid "}) || !strings.Contains(err.Error(), want) {
+		if fault.KindOf(err) != fault.Invalid || !slices.Equal(faultsOf(err), []string{"json_not_valid "}) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v", body, err)
 		}
 	}
-	if _, err := w.Create(t.Context(), client, false, []byte(nested(onboarding.DepthMax))); slices.Contains(faultsOf(err), "json_not_valid ") {
+	if _, err := w.Create(t.Context(), client, false, []byte(nested(onboarding.DepthMax))); slices.Contains(faultsOf(err),
+		"json_not_valid ") {
 		t.Errorf("at the limit of depth: %v", err)
 	}
 	if _, err := w.Create(t.Context(), client, false, make([]byte, 1<<20+1)); fault.KindOf(err) != fault.TooLarge {
@@ -175,7 +204,8 @@ func TestEqualContentIsTheSameBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := company("legal_name", rapid.SampledFrom(values[:2]).Draw(t, "name again"), "company_number", rapid.SampledFrom(values).Draw(t, "number again"), "note", nil)
+		second := company("legal_name", rapid.SampledFrom(values[:2]).Draw(t, "name again"), "company_number",
+			rapid.SampledFrom(values).Draw(t, "number again"), "note", nil)
 		indented, _ := json.MarshalIndent(second, "", "  ")
 		again, err := w.Create(w.t.Context(), client, false, indented)
 		same := first["legal_name"] == second["legal_name"] && first["company_number"] == second["company_number"]

@@ -50,7 +50,8 @@ func (s *secrets) over(old country.Credentials) country.Credentials {
 	if v, sent := s.members[memberCertificate]; sent {
 		old.PKCS12 = slices.Clone(v.Reveal())
 	}
-	for name, into := range map[string]*string{memberPassword: &old.Password, memberUsername: &old.Username, memberSecret: &old.Secret} {
+	for name, into := range map[string]*string{memberPassword: &old.Password, memberUsername: &old.Username,
+		memberSecret: &old.Secret} {
 		if v, sent := s.members[name]; sent {
 			*into = v.RevealText()
 		}

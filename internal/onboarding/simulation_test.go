@@ -51,7 +51,8 @@ func (b *bureau) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // enrolThere asks a bureau. Only its own words count: a page from a proxy says nothing.
 func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier) []fault.Fault {
 	said := ""
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/enrol", strings.NewReader(s.ID+" "+s.TaxNumber))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/enrol",
+		strings.NewReader(s.ID+" "+s.TaxNumber))
 	if err == nil {
 		var reply country.Reply
 		reply, err = country.Exchange(at.HTTP, r, 1<<10)
@@ -61,9 +62,11 @@ func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier) []
 	case err == nil && said == "enrolled "+s.ID:
 		return nil
 	case err == nil && said == "refused "+s.ID:
-		return []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the authority does not know the company"}}
+		return []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+			Message: "the authority does not know the company"}}
 	}
-	return []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}
+	return []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
+		Message: "the authority does not answer"}}
 }
 
 // enrol is enrolThere, except that now and then it stands still for longer than
@@ -112,7 +115,8 @@ type wish struct {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
-		g := &registry{t: t, dice: dice, bureau: &bureau{heard: map[string]bool{}}, calls: map[string]int{}, url: "sqlite:" + t.TempDir() + "/tributary.db"}
+		g := &registry{t: t, dice: dice, bureau: &bureau{heard: map[string]bool{}}, calls: map[string]int{},
+			url: "sqlite:" + t.TempDir() + "/tributary.db"}
 		g.open()
 		r := dice.Of("plan")
 		var clients sync.WaitGroup
@@ -135,7 +139,8 @@ func TestSimulation(t *testing.T) {
 
 // newWish draws a company; some share a number, some have one that is refused.
 func newWish(r *rand.Rand, i int) wish {
-	w := wish{external: fmt.Sprint("shop-", i), number: fmt.Sprint("N", i), at: simulation.Between(r, 0, 20*time.Second), every: simulation.Between(r, time.Second, 20*time.Second)}
+	w := wish{external: fmt.Sprint("shop-", i), number: fmt.Sprint("N", i), at: simulation.Between(r, 0, 20*time.Second),
+		every: simulation.Between(r, time.Second, 20*time.Second)}
 	switch r.IntN(6) {
 	case 0:
 		w.number = "BAD" + w.number
@@ -150,7 +155,8 @@ func newWish(r *rand.Rand, i int) wish {
 func (g *registry) open() {
 	wire := simulation.NewWire(g.bureau, g.fate, &g.flights)
 	pack := wire.Through(filing("XX", func(p *country.Pack) { p.Enrol = g.enrol }))
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pack}, Addresses: map[string]country.Addresses{"XX": {Test: "http://bureau.test"}}})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pack},
+		Addresses: map[string]country.Addresses{"XX": {Test: "http://bureau.test"}}})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -230,7 +236,8 @@ func (g *registry) now() *onboarding.Companies {
 // and then, looks at the job, and begins anew when the authority was away.
 func (g *registry) want(w wish) (end onboarding.Envelope) {
 	time.Sleep(w.at)
-	body := encode(company("meta.country_code", "xx", "meta.language_code", "en", "meta.external_id", w.external, "tax_information.tax_number", w.number))
+	body := encode(company("meta.country_code", "xx", "meta.language_code", "en", "meta.external_id", w.external,
+		"tax_information.tax_number", w.number))
 	job := ""
 	for range 500 {
 		e, err := g.now().Create(context.Background(), client, false, body)

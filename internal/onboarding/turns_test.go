@@ -27,9 +27,11 @@ func TestDearOnboardingsOfOneClientHoldUpNobodyElse(t *testing.T) {
 	if needs.IsLong() {
 		rounds = 100_000
 	}
-	dear := base64.StdEncoding.EncodeToString(sample{password: "p", encoder: pkcs12.Modern2023.WithIterations(rounds)}.file())
+	dear := base64.StdEncoding.EncodeToString(sample{password: "p",
+		encoder: pkcs12.Modern2023.WithIterations(rounds)}.file())
 	body := func(number int) []byte {
-		return encode(company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", number), "tax_information.tax_number", fmt.Sprintf("%08d", number),
+		return encode(company("meta.country_code", "ie", "meta.external_id", fmt.Sprint("s", number),
+			"tax_information.tax_number", fmt.Sprintf("%08d", number),
 			"tax_credentials.certificate_base64", dear, "tax_credentials.certificate_password", "p"))
 	}
 	const many = 40
@@ -62,7 +64,8 @@ func TestLogosAreDecodedWithinABoundOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func(i int) []byte {
-		return encode(company("meta.external_id", fmt.Sprint("l", i), "branding.logo_base64", base64.StdEncoding.EncodeToString(file.Bytes())))
+		return encode(company("meta.external_id", fmt.Sprint("l", i), "branding.logo_base64",
+			base64.StdEncoding.EncodeToString(file.Bytes())))
 	}
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -77,12 +80,14 @@ func TestLogosAreDecodedWithinABoundOfMemory(t *testing.T) {
 	}
 	wg.Wait()
 	runtime.ReadMemStats(&after)
-	// All at the same time would be a quarter of a gigabyte; two at a time leaves the collector time to take back what is done.
+	// All at the same time would be a quarter of a gigabyte; two at a time leaves the collector time to take back what is
+	// done.
 	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 160<<20 {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
 	t.Logf("the heap grew by %d MiB", (int64(after.HeapSys)-int64(before.HeapSys))>>20)
-	if e := w.settle(w.create(company("meta.external_id", "after", "branding.logo_base64", base64.StdEncoding.EncodeToString(file.Bytes())))); e.Status != onboarding.Success {
+	if e := w.settle(w.create(company("meta.external_id", "after", "branding.logo_base64",
+		base64.StdEncoding.EncodeToString(file.Bytes())))); e.Status != onboarding.Success {
 		t.Errorf("%+v", e)
 	}
 }

@@ -122,7 +122,8 @@ func (c *Companies) await(ctx context.Context, job *claimed, e *examined) (time.
 	}
 	err := c.db.Write(ctx, func(tx *db.Tx) error {
 		now := tx.Now()
-		if err := tx.Exec(putVisitSQL, job.id, job.clientID, job.companyID, job.country, job.live, e.state, e.visit, db.Micros(now), db.Micros(now.Add(StateFor))); err != nil {
+		if err := tx.Exec(putVisitSQL, job.id, job.clientID, job.companyID, job.country, job.live, e.state, e.visit,
+			db.Micros(now), db.Micros(now.Add(StateFor))); err != nil {
 			return err
 		}
 		return job.giveBack(tx, 0, now.Add(StateFor))

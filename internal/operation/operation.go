@@ -83,7 +83,8 @@ const Fields = `operation_id, client_id, transaction_id, attempt, kind, country,
 
 // Targets are where Fields are read to.
 func (o *Accepted) Targets(live *bool, accepted *int64) []any {
-	return []any{&o.ID, &o.Scope, &o.TransactionID, &o.Attempt, &o.Kind, &o.Code, live, &o.UseCase, &o.SupplierID, &o.ReferenceID, &o.Number, &o.Series, accepted}
+	return []any{&o.ID, &o.Scope, &o.TransactionID, &o.Attempt, &o.Kind, &o.Code, live, &o.UseCase, &o.SupplierID,
+		&o.ReferenceID, &o.Number, &o.Series, accepted}
 }
 
 // Correction reports whether the operation refers to an original.

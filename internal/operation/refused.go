@@ -17,7 +17,9 @@ func Refused(ctx context.Context, d *db.DB, o *Accepted) (refused []country.Fili
 	}
 	type attempt struct{ filing, receipt string }
 	err = d.Read(ctx, func(r db.Reader) error {
-		attempts, err := db.Collect(r, func(scan func(...any) error) (a attempt, err error) { return a, scan(&a.filing, &a.receipt) },
+		attempts, err := db.Collect(r, func(scan func(...any) error) (a attempt, err error) {
+			return a, scan(&a.filing, &a.receipt)
+		},
 			`SELECT f.filing, f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.Attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL ORDER BY o.Attempt`,
 			o.Scope, o.TransactionID, o.Attempt)

@@ -71,7 +71,8 @@ func ReadFaults(text *string) (list []fault.Fault) {
 // EncodeCustomer is the stored form of the facts of a company as a customer's.
 func EncodeCustomer(c country.Supplier) (string, error) {
 	address := c.Address
-	p := transaction.Party{ID: c.ID, LegalName: c.LegalName, Type: c.Type, EntityNumber: c.CompanyNumber, Address: &address, TaxNumber: c.TaxNumber, TaxRegime: c.TaxRegime}
+	p := transaction.Party{ID: c.ID, LegalName: c.LegalName, Type: c.Type, EntityNumber: c.CompanyNumber,
+		Address: &address, TaxNumber: c.TaxNumber, TaxRegime: c.TaxRegime}
 	if p.Type == "" {
 		p.Type = transaction.Business
 	}

@@ -54,7 +54,8 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
 	var at int64
 	var prev, own []byte
-	err := scan(&e.Seq, &at, &e.Actor.Name, &e.Actor.IP, &e.Action, &e.Subject, &e.ClientID, &e.Before, &e.After, &e.Outcome, &prev, &own, &e.MAC)
+	err := scan(&e.Seq, &at, &e.Actor.Name, &e.Actor.IP, &e.Action, &e.Subject, &e.ClientID, &e.Before, &e.After,
+		&e.Outcome, &prev, &own, &e.MAC)
 	e.At, e.Prev, e.Own = db.FromMicros(at), audit.DigestOf(prev), audit.DigestOf(own)
 	return e, err
 }
@@ -99,7 +100,8 @@ func (o *Operators) Do(ctx context.Context, by audit.Actor, a Act, fn func(conte
 	}
 	noted := o.record(context.WithoutCancel(ctx), by, a, outcome)
 	if noted != nil {
-		o.log.Error("record an operator's action", "operator", by.Name, "action", a.Action, "subject", a.Subject, "outcome", outcome, "error", noted)
+		o.log.Error("record an operator's action", "operator", by.Name, "action", a.Action, "subject", a.Subject, "outcome",
+			outcome, "error", noted)
 	}
 	if err != nil {
 		return err
@@ -135,12 +137,14 @@ func (o *Operators) recordIn(tx *db.Tx, by audit.Actor, a Act, outcome string) e
 	last := tail.Seq
 	tail.Head = audit.DigestOf(head)
 	e := Entry{
-		Link: audit.Link{At: db.FromMicros(db.Micros(tx.Now()))}, Actor: audit.Actor{Name: clip(by.Name), IP: clip(by.IP)}, Action: clip(a.Action), Subject: clip(a.Subject),
+		Link: audit.Link{At: db.FromMicros(db.Micros(tx.Now()))}, Actor: audit.Actor{Name: clip(by.Name), IP: clip(by.IP)},
+		Action: clip(a.Action), Subject: clip(a.Subject),
 		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: fault.Clip(outcome, stateMax),
 	}
 	tail.Add(&e.Link, e.compute)
-	if err := tx.Insert("operator_audit", auditColumns, []any{e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID,
-		e.Before, e.After, e.Outcome, e.Prev[:], e.Own[:], e.MAC}); err != nil {
+	if err := tx.Insert("operator_audit", auditColumns,
+		[]any{e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID,
+			e.Before, e.After, e.Outcome, e.Prev[:], e.Own[:], e.MAC}); err != nil {
 		return fmt.Errorf("store the audit log: %w", err)
 	}
 	return tx.ExecOne(moveHeadSQL, tail.Seq, tail.Head[:], last)
@@ -176,7 +180,8 @@ func (o *Operators) Audit(r db.Reader, f AuditFilter) (list []Entry, next int64,
 		f.Limit = auditDefault
 	}
 	if f.Limit > auditMax {
-		return nil, 0, fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", auditMax))
+		return nil, 0, fault.New(fault.Invalid,
+			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", auditMax))
 	}
 	where, args := f.conditions()
 	list, err = db.Collect(r, scanEntry, auditSQL+where+" ORDER BY seq DESC LIMIT "+strconv.Itoa(f.Limit+1), args...)
@@ -197,7 +202,8 @@ func (f AuditFilter) conditions() (string, []any) {
 		args = append(args, value)
 		where = append(where, condition+" $"+strconv.Itoa(len(args)))
 	}
-	for _, narrow := range [][2]string{{"actor =", f.Actor}, {"action =", f.Action}, {"subject =", f.Subject}, {"client_id =", f.ClientID}} {
+	for _, narrow := range [][2]string{{"actor =", f.Actor}, {"action =", f.Action}, {"subject =", f.Subject},
+		{"client_id =", f.ClientID}} {
 		if narrow[1] != "" {
 			add(narrow[0], narrow[1])
 		}

@@ -59,7 +59,8 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		ana := audit.Actor{Name: "ana", IP: "192.0.2.7"}
-		must(t, b.Record(t.Context(), ana, operator.Act{Action: "key.rotated", Subject: "k1", ClientID: "c1", Before: map[string]string{"state": "active"}, After: map[string]string{"state": "retiring"}}))
+		must(t, b.Record(t.Context(), ana, operator.Act{Action: "key.rotated", Subject: "k1", ClientID: "c1",
+			Before: map[string]string{"state": "active"}, After: map[string]string{"state": "retiring"}}))
 		must(t, b.Do(t.Context(), audit.Actor{Name: "bea"}, operator.Act{Action: "transaction.retried", Subject: "op1"},
 			func(context.Context) (any, error) { return "due", nil }))
 		refused := errors.New("it has ended")
@@ -71,7 +72,8 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 		if len(list) != 3 || next != 0 {
 			t.Fatalf("%+v", list)
 		}
-		if e := list[2]; e.Seq != 1 || e.Actor != ana || e.ClientID != "c1" || e.Before != `{"state":"active"}` || e.After != `{"state":"retiring"}` || e.Outcome != "" || e.At.IsZero() {
+		if e := list[2]; e.Seq != 1 || e.Actor != ana || e.ClientID != "c1" || e.Before != `{"state":"active"}` ||
+			e.After != `{"state":"retiring"}` || e.Outcome != "" || e.At.IsZero() {
 			t.Errorf("%+v", e)
 		}
 		if e := list[1]; e.Actor.Name != "bea" || e.After != `"due"` {
@@ -82,7 +84,8 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 		}
 		for what, f := range map[string]operator.AuditFilter{
 			"actor": {Actor: "bea"}, "subject": {Subject: "op1"}, "client": {ClientID: "c1"}, "action": {Action: "key.rotated"},
-			"all of it": {Actor: "ana", Action: "transaction.retried", Subject: "op2", From: d.Now().Add(-time.Hour), To: d.Now().Add(time.Hour)},
+			"all of it": {Actor: "ana", Action: "transaction.retried", Subject: "op2", From: d.Now().Add(-time.Hour),
+				To: d.Now().Add(time.Hour)},
 		} {
 			if list, _ := b.page(f); len(list) != 1 {
 				t.Errorf("by %s: %+v", what, list)
@@ -117,7 +120,8 @@ func TestAnEntryExistsIfAndOnlyIfItsActionDoes(t *testing.T) {
 			t.Errorf("%v left %v", err, b.actions())
 		}
 		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-			return errors.Join(b.RecordIn(tx, admin(), operator.Act{Action: "a", Subject: "1"}), b.RecordIn(tx, admin(), operator.Act{Action: "a", Subject: "2"}))
+			return errors.Join(b.RecordIn(tx, admin(), operator.Act{Action: "a", Subject: "1"}),
+				b.RecordIn(tx, admin(), operator.Act{Action: "a", Subject: "2"}))
 		}))
 		if v := b.verdict(); v.Broken != nil || v.Entries != 2 {
 			t.Errorf("%+v", v)
@@ -135,10 +139,12 @@ func TestLongAndHostileTextsAreKeptInBounds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		must(t, b.Record(t.Context(), audit.Actor{Name: "a\x00\xff" + strings.Repeat("é", 400)}, operator.Act{
-			Action: "a", Subject: strings.Repeat("s", 1000), Before: strings.Repeat("b", 8<<10-2), After: strings.Repeat("a", 8<<10-1)}))
+			Action: "a", Subject: strings.Repeat("s", 1000), Before: strings.Repeat("b", 8<<10-2),
+			After: strings.Repeat("a", 8<<10-1)}))
 		list, _ := b.page(operator.AuditFilter{})
 		e := list[0]
-		if len(e.Actor.Name) > 200 || len(e.Subject) > 200 || len(e.Before) != 8<<10 || !strings.HasPrefix(e.After, `{"bytes":8193,`) {
+		if len(e.Actor.Name) > 200 || len(e.Subject) > 200 || len(e.Before) != 8<<10 ||
+			!strings.HasPrefix(e.After, `{"bytes":8193,`) {
 			t.Errorf("kept %d, %d, %d and %s", len(e.Actor.Name), len(e.Subject), len(e.Before), e.After)
 		}
 		if v := b.verdict(); v.Broken != nil {
@@ -179,18 +185,22 @@ func TestTamperingWithTheLogShows(t *testing.T) {
 		must(t, execSQL(t, d, "DELETE FROM operator_audit"))
 		must(t, execSQL(t, d, "UPDATE operator_audit_head SET seq = 0, hash = zeroblob(32)"))
 		for i := range entries {
-			must(t, b.Record(context.Background(), admin(), operator.Act{Action: "a", Subject: string(rune('a' + i)), Before: i}))
+			must(t, b.Record(context.Background(), admin(),
+				operator.Act{Action: "a", Subject: string(rune('a' + i)), Before: i}))
 		}
 		if v := b.verdict(); v.Broken != nil {
 			rt.Fatalf("a whole log is broken: %+v", v.Broken)
 		}
 		seq := rapid.IntRange(1, entries).Draw(rt, "seq")
 		statement := rapid.SampledFrom([]string{
-			"UPDATE operator_audit SET actor = 'somebody else' WHERE seq = $1", "UPDATE operator_audit SET at = at + 1 WHERE seq = $1",
+			"UPDATE operator_audit SET actor = 'somebody else' WHERE seq = $1",
+			"UPDATE operator_audit SET at = at + 1 WHERE seq = $1",
 			"UPDATE operator_audit SET before = '9' WHERE seq = $1", "UPDATE operator_audit SET outcome = 'no' WHERE seq = $1",
-			"UPDATE operator_audit SET actor_ip = actor_ip || '1' WHERE seq = $1", "UPDATE operator_audit SET hash = zeroblob(32) WHERE seq = $1",
+			"UPDATE operator_audit SET actor_ip = actor_ip || '1' WHERE seq = $1",
+			"UPDATE operator_audit SET hash = zeroblob(32) WHERE seq = $1",
 			"DELETE FROM operator_audit WHERE seq = $1", "DELETE FROM operator_audit WHERE seq >= $1",
-			"UPDATE operator_audit SET seq = seq + 100 WHERE seq = $1", "UPDATE operator_audit_head SET seq = seq - 1 WHERE $1 > 0",
+			"UPDATE operator_audit SET seq = seq + 100 WHERE seq = $1",
+			"UPDATE operator_audit_head SET seq = seq - 1 WHERE $1 > 0",
 		}).Draw(rt, "statement")
 		must(t, execSQL(t, d, statement, seq))
 		if b.verdict().Broken == nil {
@@ -224,12 +234,14 @@ func TestGuessingRaisesOneAlert(t *testing.T) {
 	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	must(t, err)
 	b := open(t, d, func(c *operator.Config) {
-		c.Alerts, c.Limit = alerts, operator.Limit{NameBurst: 1, NameEvery: time.Hour, AddressBurst: 1, AddressEvery: time.Hour}
+		c.Alerts, c.Limit = alerts, operator.Limit{NameBurst: 1, NameEvery: time.Hour, AddressBurst: 1,
+			AddressEvery: time.Hour}
 	})
 	for range 5 {
 		_, _, _ = b.SignIn(t.Context(), attempt("ana", long(20))) // refused
 	}
-	if times := one[int](t, d, "SELECT times FROM alerts WHERE name = 'auth_failures_spike' AND subject = 'console'"); times != 1 {
+	if times := one[int](t, d,
+		"SELECT times FROM alerts WHERE name = 'auth_failures_spike' AND subject = 'console'"); times != 1 {
 		t.Errorf("raised %d times", times)
 	}
 }
@@ -252,7 +264,8 @@ func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 		key := account.ServiceKeys{DB: d, Master: newMaster(t)}.AuditKey()
 		must(t, key.Load(t.Context()))
 		b := open(t, d, func(c *operator.Config) { c.Audit = key })
-		must(t, open(t, d).Record(t.Context(), audit.Actor{Name: "command line"}, operator.Act{Action: "operator.created", Subject: "ana"}))
+		must(t, open(t, d).Record(t.Context(), audit.Actor{Name: "command line"},
+			operator.Act{Action: "operator.created", Subject: "ana"}))
 		for _, name := range []string{"bea", "cid", "dan"} {
 			must(t, b.Record(t.Context(), admin(), operator.Act{Action: "key.revoked", Subject: name}))
 		}
@@ -269,7 +282,8 @@ func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 			t.Errorf("with the key: %+v", v.Broken)
 		}
 		must(t, execSQL(t, d, "UPDATE operator_audit SET mac = NULL"))
-		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "with the audit key") {
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 ||
+			!strings.Contains(v.Broken.Reason, "with the audit key") {
 			t.Errorf("without its proofs: %+v", v.Broken)
 		}
 	})

@@ -54,7 +54,8 @@ func (o *Operators) remembers(ctx context.Context, proof, name, hash string) boo
 	}
 	seconds, _, _ := strings.Cut(head, ".")
 	until, err := strconv.ParseInt(seconds, 36, 64)
-	return err == nil && db.Micros(o.db.Now())/1_000_000 < until && hmac.Equal([]byte(mac), []byte(deviceMAC(key, head, name, hash)))
+	return err == nil && db.Micros(o.db.Now())/1_000_000 < until &&
+		hmac.Equal([]byte(mac), []byte(deviceMAC(key, head, name, hash)))
 }
 
 func cutLast(text, sep string) (before, after string, ok bool) {

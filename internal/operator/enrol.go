@@ -43,7 +43,8 @@ func (o *Operators) Enrol(ctx context.Context, s Session, e Enrolment) (codes []
 
 // FinishEnrolment is Enrol for somebody who must enrol before anything else: it
 // also begins the session. It is refused where a factor exists already.
-func (o *Operators) FinishEnrolment(ctx context.Context, token string, e Enrolment, a Attempt) (in secret.Secret, s Session, codes []string, err error) {
+func (o *Operators) FinishEnrolment(ctx context.Context, token string, e Enrolment,
+	a Attempt) (in secret.Secret, s Session, codes []string, err error) {
 	w, err := o.Waiting(ctx, token)
 	if err != nil {
 		return in, s, nil, err
@@ -90,7 +91,8 @@ func (o *Operators) enrolIn(tx *db.Tx, name string, add func(*db.Tx, Factors) er
 }
 
 // examine checks a new factor and answers how it is stored.
-func (o *Operators) examine(ctx context.Context, name string, e Enrolment, challenge []byte) (func(*db.Tx, Factors) error, error) {
+func (o *Operators) examine(ctx context.Context, name string, e Enrolment,
+	challenge []byte) (func(*db.Tx, Factors) error, error) {
 	if e.Passkey != "" {
 		return o.examinePasskey(name, e, challenge)
 	}

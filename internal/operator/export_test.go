@@ -58,7 +58,8 @@ func Rehash(tx *db.Tx) error {
 		e.Prev = last
 		e.Own = e.compute()
 		last = e.Own
-		if err := tx.Exec("UPDATE operator_audit SET prev_hash = $1, hash = $2 WHERE seq = $3", e.Prev[:], e.Own[:], e.Seq); err != nil {
+		if err := tx.Exec("UPDATE operator_audit SET prev_hash = $1, hash = $2 WHERE seq = $3", e.Prev[:], e.Own[:],
+			e.Seq); err != nil {
 			return err
 		}
 	}

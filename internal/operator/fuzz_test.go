@@ -54,7 +54,8 @@ func FuzzIdentity(f *testing.F) {
 		d.p.mu.Lock()
 		d.p.codes[code] = grant{q.Get("nonce"), q.Get("code_challenge"), q.Get("redirect_uri")}
 		d.p.mu.Unlock()
-		_, _, _, err = d.x.Finish(context.Background(), ticket, url.Values{"state": {q.Get("state")}, "code": {code}}, operator.Attempt{IP: "192.0.2.9"})
+		_, _, _, err = d.x.Finish(context.Background(), ticket, url.Values{"state": {q.Get("state")}, "code": {code}},
+			operator.Attempt{IP: "192.0.2.9"})
 		kind(t, "an identity that nobody signed", err, fault.Unauthenticated)
 	})
 }

@@ -164,6 +164,7 @@ func (o *Operators) limited(ctx context.Context, name, ip string, wait time.Dura
 			o.log.Warn("raise the alert of failed sign-ins", "error", err)
 		}
 	}
-	return &fault.Error{Kind: fault.Limited, Message: "too many failed sign-ins, please wait", RetryAfter: wait.Truncate(time.Second) + time.Second,
-		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.Authentication, Message: "too many failed sign-ins"}}}
+	return &fault.Error{Kind: fault.Limited, Message: "too many failed sign-ins, please wait",
+		RetryAfter: wait.Truncate(time.Second) + time.Second,
+		Faults:     []fault.Fault{{Code: fault.RateLimited, Type: fault.Authentication, Message: "too many failed sign-ins"}}}
 }

@@ -118,14 +118,16 @@ func (x *OIDC) provider(ctx context.Context) (*provider, error) {
 	x.known = &provider{
 		Provider: found,
 		verifier: found.Verifier(&oidc.Config{ClientID: x.cfg.ClientID}),
-		oauth: oauth2.Config{ClientID: x.cfg.ClientID, ClientSecret: x.cfg.ClientSecret.RevealText(), RedirectURL: x.cfg.RedirectURL,
-			Endpoint: found.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "email"}},
+		oauth: oauth2.Config{ClientID: x.cfg.ClientID, ClientSecret: x.cfg.ClientSecret.RevealText(),
+			RedirectURL: x.cfg.RedirectURL,
+			Endpoint:    found.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "email"}},
 	}
 	return x.known, nil
 }
 
 func away(cause error) error {
-	return fault.New(fault.Unavailable, "the identity provider is unreachable; try again later, or sign in with a password").Because(cause)
+	return fault.New(fault.Unavailable,
+		"the identity provider is unreachable; try again later, or sign in with a password").Because(cause)
 }
 
 // ticket is what the browser carries between Begin and Finish. It needs no
@@ -150,18 +152,21 @@ func (x *OIDC) Begin(ctx context.Context, next string) (redirect, ticketText str
 	if len(next) > nextMax {
 		next = ""
 	}
-	t := ticket{State: randomText(), Nonce: randomText(), Verifier: oauth2.GenerateVerifier(), Next: next, Until: x.operators.db.Now().Add(ticketFor).Unix()}
+	t := ticket{State: randomText(), Nonce: randomText(), Verifier: oauth2.GenerateVerifier(), Next: next,
+		Until: x.operators.db.Now().Add(ticketFor).Unix()}
 	text, err := json.Marshal(t)
 	if err != nil {
 		return "", "", err
 	}
-	return p.oauth.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), base64.RawURLEncoding.EncodeToString(text), nil
+	return p.oauth.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)),
+		base64.RawURLEncoding.EncodeToString(text), nil
 }
 
 // Finish ends what Begin began: query is what the provider sent the browser
 // back with. Whatever is wrong with the identity is fault.Unauthenticated; a
 // provider that cannot be reached is fault.Unavailable.
-func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, a Attempt) (token secret.Secret, s Session, next string, err error) {
+func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values,
+	a Attempt) (token secret.Secret, s Session, next string, err error) {
 	// There is no name yet: one that all shared would let anybody keep everybody out.
 	name := "oidc from " + a.IP
 	if wait := x.operators.guesses.begin(guesser{name: name, ip: a.IP}); wait > 0 {
@@ -186,7 +191,8 @@ func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, 
 
 func (x *OIDC) readTicket(text string) (t ticket, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(text) > ticketBytesMax || json.Unmarshal(raw, &t) != nil || t.State == "" || t.Nonce == "" || t.Verifier == "" {
+	if err != nil || len(text) > ticketBytesMax || json.Unmarshal(raw, &t) != nil || t.State == "" || t.Nonce == "" ||
+		t.Verifier == "" {
 		return ticket{}, signInFirst("the sign-in was not started here: please start over")
 	}
 	if x.operators.db.Now().Unix() >= t.Until {
@@ -297,20 +303,25 @@ func (x *OIDC) admit(ctx context.Context, who identity, a Attempt) error {
 		if err := tx.ExecOne(bindSQL, issuer, subject, who.name); err != nil {
 			return err
 		}
-		return x.operators.RecordIn(tx, Session{Name: who.name, IP: a.IP}.Actor(), Act{Action: "operator.identity_bound", Subject: who.name,
-			After: map[string]string{"issuer": issuer, "subject": subject}})
+		return x.operators.RecordIn(tx, Session{Name: who.name, IP: a.IP}.Actor(),
+			Act{Action: "operator.identity_bound", Subject: who.name,
+				After: map[string]string{"issuer": issuer, "subject": subject}})
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows):
-		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("unknown operator %s: ask an admin to create one with this name", clip(who.name)))
+		return x.operators.turnedAway(ctx, who.name, a.IP,
+			fmt.Sprintf("unknown operator %s: ask an admin to create one with this name", clip(who.name)))
 	case err != nil:
 		return fmt.Errorf("find the operator of an identity: %w", err)
 	case disabled != nil:
-		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("the operator %s is disabled: ask an admin to enable it", who.name))
+		return x.operators.turnedAway(ctx, who.name, a.IP,
+			fmt.Sprintf("the operator %s is disabled: ask an admin to enable it", who.name))
 	case elsewhere != "": // the address has changed at the provider
-		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("this identity is bound to the operator %s: ask an admin to unbind it", elsewhere))
+		return x.operators.turnedAway(ctx, who.name, a.IP,
+			fmt.Sprintf("this identity is bound to the operator %s: ask an admin to unbind it", elsewhere))
 	case issuer != who.issuer || subject != who.subject:
-		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("the operator %s is bound to another identity: ask an admin to unbind it", who.name))
+		return x.operators.turnedAway(ctx, who.name, a.IP,
+			fmt.Sprintf("the operator %s is bound to another identity: ask an admin to unbind it", who.name))
 	}
 	return nil
 }

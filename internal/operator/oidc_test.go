@@ -83,8 +83,9 @@ func (p *provider) discovery(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
 		return
 	}
-	said := map[string]any{"issuer": p.server.URL, "authorization_endpoint": p.server.URL + "/authorize", "token_endpoint": p.server.URL + "/token",
-		"jwks_uri": p.server.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256", "ES256"}}
+	said := map[string]any{"issuer": p.server.URL, "authorization_endpoint": p.server.URL + "/authorize",
+		"token_endpoint": p.server.URL + "/token",
+		"jwks_uri":       p.server.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256", "ES256"}}
 	if p.info != nil {
 		said["userinfo_endpoint"] = p.server.URL + "/me"
 	}
@@ -107,14 +108,17 @@ func (p *provider) keys(w http.ResponseWriter, _ *http.Request) {
 	point, err := p.ec.PublicKey.Bytes()
 	sure(err)
 	answer(w, map[string]any{"keys": []any{
-		map[string]any{"kty": "RSA", "kid": "r", "alg": "RS256", "use": "sig", "n": b64(p.rsa.N.Bytes()), "e": b64(big.NewInt(int64(p.rsa.E)).Bytes())},
-		map[string]any{"kty": "EC", "kid": "e", "alg": "ES256", "use": "sig", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])},
+		map[string]any{"kty": "RSA", "kid": "r", "alg": "RS256", "use": "sig", "n": b64(p.rsa.N.Bytes()),
+			"e": b64(big.NewInt(int64(p.rsa.E)).Bytes())},
+		map[string]any{"kty": "EC", "kid": "e", "alg": "ES256", "use": "sig", "crv": "P-256", "x": b64(point[1:33]),
+			"y": b64(point[33:])},
 	}})
 }
 
 func (p *provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("client_id") != oidcClient || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || !strings.Contains(q.Get("scope"), "openid") {
+	if q.Get("client_id") != oidcClient || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
+		!strings.Contains(q.Get("scope"), "openid") {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
@@ -122,7 +126,8 @@ func (p *provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.codes[code] = grant{q.Get("nonce"), q.Get("code_challenge"), q.Get("redirect_uri")}
 	p.mu.Unlock()
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(),
+		http.StatusFound)
 }
 
 func (p *provider) token(w http.ResponseWriter, r *http.Request) {
@@ -142,13 +147,15 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	case broken:
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
 		return
-	case !known || b64(sum[:]) != g.challenge || r.FormValue("redirect_uri") != g.redirect || id != oidcClient || password != oidcSecret:
+	case !known || b64(sum[:]) != g.challenge || r.FormValue("redirect_uri") != g.redirect || id != oidcClient ||
+		password != oidcSecret:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		w.Write([]byte(`{"error":"invalid_grant"}`))
 		return
 	}
-	claims := map[string]any{"iss": p.server.URL, "aud": oidcClient, "sub": "subject-1", "nonce": g.nonce, "email": "ana@example.test", "email_verified": true,
+	claims := map[string]any{"iss": p.server.URL, "aud": oidcClient, "sub": "subject-1", "nonce": g.nonce,
+		"email": "ana@example.test", "email_verified": true,
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
 	if change != nil {
 		change(claims)
@@ -209,9 +216,11 @@ func newDeskFor(t testing.TB, guesses int) *desk {
 	}), p: newProvider(t)}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	d.x = operator.NewOIDC(d.Operators, operator.OIDCConfig{Issuer: d.p.server.URL, ClientID: oidcClient, ClientSecret: secret.FromText(oidcSecret),
-		RedirectURL: "https://console.example.test/console/oidc", HTTP: client})
-	_, _, err := d.Create(context.Background(), admin(), operator.NewOperator{Name: "ana@example.test", Role: operator.Acting, WithoutPassword: true})
+	d.x = operator.NewOIDC(d.Operators, operator.OIDCConfig{Issuer: d.p.server.URL, ClientID: oidcClient,
+		ClientSecret: secret.FromText(oidcSecret),
+		RedirectURL:  "https://console.example.test/console/oidc", HTTP: client})
+	_, _, err := d.Create(context.Background(), admin(),
+		operator.NewOperator{Name: "ana@example.test", Role: operator.Acting, WithoutPassword: true})
 	must(t, err)
 	return d
 }
@@ -219,7 +228,9 @@ func newDeskFor(t testing.TB, guesses int) *desk {
 // goThere follows the redirect to the provider and brings its answer back.
 func (d *desk) goThere(redirect string) url.Values {
 	d.t.Helper()
-	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	defer client.CloseIdleConnections()
 	r, err := client.Get(redirect)
 	must(d.t, err)
@@ -394,7 +405,8 @@ func TestATicketEndsAfterTenMinutes(t *testing.T) {
 	fields["u"] = time.Now().Add(-time.Second).Unix()
 	raw, err = json.Marshal(fields)
 	must(t, err)
-	_, _, _, err = d.x.Finish(t.Context(), b64(raw), url.Values{"state": {fields["s"].(string)}, "code": {"x"}}, operator.Attempt{})
+	_, _, _, err = d.x.Finish(t.Context(), b64(raw), url.Values{"state": {fields["s"].(string)}, "code": {"x"}},
+		operator.Attempt{})
 	kind(t, "an old ticket", err, fault.Unauthenticated)
 	if !strings.Contains(err.Error(), "expired") {
 		t.Error(err)
@@ -477,7 +489,8 @@ func TestWhoIsProvenButNotLetInHearsWhy(t *testing.T) {
 	must(t, err)
 	d.p.spoil(func(c map[string]any) { c["sub"] = "subject-2" }, nil)
 	says("another identity", "bound to another identity")
-	_, _, err = d.Create(t.Context(), admin(), operator.NewOperator{Name: "ana.new@example.test", Role: operator.Viewer, WithoutPassword: true})
+	_, _, err = d.Create(t.Context(), admin(),
+		operator.NewOperator{Name: "ana.new@example.test", Role: operator.Viewer, WithoutPassword: true})
 	must(t, err)
 	d.p.spoil(func(c map[string]any) { c["email"] = "ana.new@example.test" }, nil)
 	says("an identity with a new address", "bound to the operator ana@example.test")
@@ -512,7 +525,8 @@ func TestAnUnboundOperatorTakesTheNextIdentity(t *testing.T) {
 	must(t, err)
 	_, err = d.Unbind(t.Context(), admin(), "ana@example.test")
 	must(t, err)
-	if after := d.actions(); len(after) != before+1 || after[len(after)-1] != "operator.identity_unbound ana@example.test" {
+	if after := d.actions(); len(after) != before+1 ||
+		after[len(after)-1] != "operator.identity_unbound ana@example.test" {
 		t.Errorf("the log says %v", after)
 	}
 }
@@ -526,7 +540,8 @@ func FuzzTicket(f *testing.F) {
 	x := operator.NewOIDC(b.Operators, operator.OIDCConfig{Issuer: p.server.URL, ClientID: "x", HTTP: p.server.Client()})
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, ticket string) {
-		if _, _, _, err := x.Finish(context.Background(), ticket, url.Values{"state": {"another"}, "code": {"x"}}, operator.Attempt{IP: ticket}); err == nil {
+		if _, _, _, err := x.Finish(context.Background(), ticket, url.Values{"state": {"another"}, "code": {"x"}},
+			operator.Attempt{IP: ticket}); err == nil {
 			t.Errorf("%q signs in", ticket)
 		}
 	})

@@ -102,7 +102,8 @@ func New(c Config) *Operators {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device,
+	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost),
+		guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device,
 		audit: c.Audit, second: c.Second, seconds: newGuesses(secondLimit(), c.DB.Now)}
 }
 
@@ -249,7 +250,8 @@ func (p Operator) shown() map[string]any {
 
 // SetPassword gives an operator a new password and ends all its sessions. A
 // zero password means one is made; it is returned and never shown again.
-func (o *Operators) SetPassword(ctx context.Context, by audit.Actor, name string, password secret.Secret) (secret.Secret, error) {
+func (o *Operators) SetPassword(ctx context.Context, by audit.Actor, name string,
+	password secret.Secret) (secret.Secret, error) {
 	name = settle(name)
 	password, hash, err := o.newPassword(ctx, NewOperator{Name: name, Password: password})
 	if err != nil {
@@ -276,7 +278,8 @@ func (o *Operators) ChangePassword(ctx context.Context, s Session, old, fresh se
 		return err
 	}
 	_, err = o.change(ctx, s.Actor(), s.Name, func(tx *db.Tx, _ *Operator) (string, error) {
-		return "operator.password_changed", errors.Join(tx.ExecOne(passwordSQL, hash, s.Name), tx.Exec(endOthersSQL, s.Name, s.ID), tx.Exec(endHalfwaysSQL, s.Name))
+		return "operator.password_changed", errors.Join(tx.ExecOne(passwordSQL, hash, s.Name),
+			tx.Exec(endOthersSQL, s.Name, s.ID), tx.Exec(endHalfwaysSQL, s.Name))
 	})
 	return err
 }
@@ -390,7 +393,8 @@ func lastAdmin(tx *db.Tx, p Operator) error {
 
 // change edits one operator in one write with its audit entry. fn names the
 // action; an empty name means that nothing had to be done.
-func (o *Operators) change(ctx context.Context, by audit.Actor, name string, fn func(*db.Tx, *Operator) (string, error)) (Operator, error) {
+func (o *Operators) change(ctx context.Context, by audit.Actor, name string,
+	fn func(*db.Tx, *Operator) (string, error)) (Operator, error) {
 	var p Operator
 	err := o.db.Write(ctx, func(tx *db.Tx) (err error) {
 		if err := tx.Lock(lockName); err != nil {

@@ -23,7 +23,8 @@ func TestAnOperatorSignsInActsAndSignsOut(t *testing.T) {
 		b := open(t, d)
 		password := b.hire(" Ana@Example.test ", operator.Acting)
 		token, s := b.enter("ANA@example.test", password)
-		if s.Name != "ana@example.test" || s.Role != operator.Acting || s.IP != "192.0.2.9" || s.CSRF == "" || s.ID == "" || strings.Contains(token, s.ID) {
+		if s.Name != "ana@example.test" || s.Role != operator.Acting || s.IP != "192.0.2.9" || s.CSRF == "" || s.ID == "" ||
+			strings.Contains(token, s.ID) {
 			t.Errorf("%+v", s)
 		}
 		other := open(t, d) // another process
@@ -47,7 +48,8 @@ func TestAnOperatorSignsInActsAndSignsOut(t *testing.T) {
 		if b.inside(token) {
 			t.Error("a session goes on after signing out")
 		}
-		want := []string{"operator.created ana@example.test", "signin.password ana@example.test", "signin.password ana@example.test", "signout ana@example.test"}
+		want := []string{"operator.created ana@example.test", "signin.password ana@example.test",
+			"signin.password ana@example.test", "signout ana@example.test"}
 		if got := b.actions(); !slices.Equal(got, want) {
 			t.Errorf("the log: %v", got)
 		}
@@ -260,15 +262,18 @@ func TestEveryRefusalLooksTheSame(t *testing.T) {
 	b := open(t, dbtest.SQLite(t))
 	b.hire("root", operator.Admin)
 	password := b.hire("ana", operator.Viewer)
-	_, _, err := b.Create(t.Context(), admin(), operator.NewOperator{Name: "elsewhere@example.test", Role: operator.Viewer, WithoutPassword: true})
+	_, _, err := b.Create(t.Context(), admin(),
+		operator.NewOperator{Name: "elsewhere@example.test", Role: operator.Viewer, WithoutPassword: true})
 	must(t, err)
 	gone := b.hire("gone", operator.Viewer)
 	_, err = b.Disable(t.Context(), admin(), "gone")
 	must(t, err)
 	var texts []string
 	for _, a := range []operator.Attempt{
-		attempt("ana", long(20)), attempt("nobody", password), attempt("gone", gone), attempt("elsewhere@example.test", secret.FromText("")),
-		attempt("", password), attempt("ana", secret.Secret{}), attempt("ana", secret.FromText(strings.Repeat("x", 5000))), attempt("a\x00na", password),
+		attempt("ana", long(20)), attempt("nobody", password), attempt("gone", gone),
+		attempt("elsewhere@example.test", secret.FromText("")),
+		attempt("", password), attempt("ana", secret.Secret{}), attempt("ana", secret.FromText(strings.Repeat("x", 5000))),
+		attempt("a\x00na", password),
 	} {
 		_, _, err := b.SignIn(t.Context(), a)
 		kind(t, a.Name, err, fault.Unauthenticated)
@@ -283,7 +288,8 @@ func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 	t.Parallel()
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
-		limit := operator.Limit{NameBurst: 3, NameEvery: time.Minute, AddressBurst: 5, AddressEvery: time.Minute, WideBurst: 8, WideEvery: time.Minute}
+		limit := operator.Limit{NameBurst: 3, NameEvery: time.Minute, AddressBurst: 5, AddressEvery: time.Minute,
+			WideBurst: 8, WideEvery: time.Minute}
 		b := open(t, dbtest.SQLite(t), func(c *operator.Config) { c.Limit = limit })
 		password := b.hire("ana", operator.Viewer)
 		try := func(name, ip string, p secret.Secret) error {
@@ -324,7 +330,8 @@ func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 func TestARememberedBrowserIsLetThrough(t *testing.T) {
 	t.Parallel()
 	b := open(t, dbtest.SQLite(t), func(c *operator.Config) {
-		c.Limit = operator.Limit{NameBurst: 2, NameEvery: time.Hour, AddressBurst: 2, AddressEvery: time.Hour, WideBurst: 2, WideEvery: time.Hour}
+		c.Limit = operator.Limit{NameBurst: 2, NameEvery: time.Hour, AddressBurst: 2, AddressEvery: time.Hour, WideBurst: 2,
+			WideEvery: time.Hour}
 		c.Device = func(context.Context) (secret.Secret, error) { return secret.FromText(strings.Repeat("d", 32)), nil }
 	})
 	password, other := b.hire("ana", operator.Viewer), b.hire("bea", operator.Viewer)
@@ -342,7 +349,9 @@ func TestARememberedBrowserIsLetThrough(t *testing.T) {
 	}
 	kind(t, "without the browser", try("ana", "", password), fault.Limited)
 	must(t, try("ana", proof, password))
-	for what, forged := range map[string]string{"another's": proof[:len(proof)-2] + "AA", "a longer life": "zzzzzzz" + proof[strings.Index(proof, "."):], "none": "x", "dots": "..", "huge": strings.Repeat("9", 4000)} {
+	for what, forged := range map[string]string{"another's": proof[:len(proof)-2] + "AA",
+		"a longer life": "zzzzzzz" + proof[strings.Index(proof, "."):], "none": "x", "dots": "..",
+		"huge": strings.Repeat("9", 4000)} {
 		kind(t, what, try("ana", forged, password), fault.Limited)
 	}
 	kind(t, "of another operator", try("bea", proof, other), fault.Limited)
@@ -373,10 +382,11 @@ func TestNamesRolesAndPasswordsAreChecked(t *testing.T) {
 		"no role":                    {Name: "x"},
 		"another role":               {Name: "x", Role: "owner"},
 		"a short password":           {Name: "x", Role: operator.Viewer, Password: long(11)},
-		"a long password":            {Name: "x", Role: operator.Viewer, Password: secret.FromText(strings.Repeat("xy", 256) + "z")},
-		"the name as a password":     {Name: "annabell", Role: operator.Viewer, Password: secret.FromText("my-AnnaBell-2026")},
-		"one letter":                 {Name: "x", Role: operator.Viewer, Password: secret.FromText(strings.Repeat("a", 30))},
-		"a password and none":        {Name: "x", Role: operator.Viewer, Password: long(20), WithoutPassword: true},
+		"a long password": {Name: "x", Role: operator.Viewer,
+			Password: secret.FromText(strings.Repeat("xy", 256) + "z")},
+		"the name as a password": {Name: "annabell", Role: operator.Viewer, Password: secret.FromText("my-AnnaBell-2026")},
+		"one letter":             {Name: "x", Role: operator.Viewer, Password: secret.FromText(strings.Repeat("a", 30))},
+		"a password and none":    {Name: "x", Role: operator.Viewer, Password: long(20), WithoutPassword: true},
 	} {
 		kind(t, what, create(in), fault.Invalid)
 	}
@@ -428,7 +438,8 @@ func TestADamagedHashLetsNobodyIn(t *testing.T) {
 	b := open(t, d)
 	password := b.hire("ana", operator.Viewer)
 	good := one[string](t, d, "SELECT password FROM operators")
-	for _, bad := range []string{"$argon2id$", strings.Replace(good, "argon2id", "argon2i", 1), strings.Replace(good, "m=64", "m=4294967295", 1),
+	for _, bad := range []string{"$argon2id$", strings.Replace(good, "argon2id", "argon2i", 1),
+		strings.Replace(good, "m=64", "m=4294967295", 1),
 		strings.Replace(good, "t=1", "t=0", 1), strings.Replace(good, "p=1", "p=01", 1), good + "$", good[:len(good)-40]} {
 		must(t, execSQL(t, d, "UPDATE operators SET password = $1", bad))
 		if _, _, err := b.SignIn(t.Context(), attempt("ana", password)); err == nil {

@@ -42,7 +42,8 @@ type authenticator struct {
 
 func newAuthenticator(t testing.TB, alg int) *authenticator {
 	t.Helper()
-	a := &authenticator{t: t, alg: alg, id: make([]byte, 32), origin: origin, domain: "console.example.test", flags: 0x01, count: 1}
+	a := &authenticator{t: t, alg: alg, id: make([]byte, 32), origin: origin, domain: "console.example.test", flags: 0x01,
+		count: 1}
 	rand.Read(a.id)
 	var err error
 	switch alg {
@@ -64,7 +65,8 @@ func (a *authenticator) clientData(kind string, challenge []byte) []byte {
 	if a.kind != "" {
 		kind = a.kind
 	}
-	text, err := json.Marshal(map[string]any{"type": kind, "challenge": b64(challenge), "origin": a.origin, "crossOrigin": a.foreign, "new_field": "of another edition"})
+	text, err := json.Marshal(map[string]any{"type": kind, "challenge": b64(challenge), "origin": a.origin,
+		"crossOrigin": a.foreign, "new_field": "of another edition"})
 	must(a.t, err)
 	return text
 }
@@ -84,11 +86,14 @@ func (a *authenticator) public() []byte {
 	case *ecdsa.PublicKey:
 		point, err := k.Bytes()
 		must(a.t, err)
-		key = webauthncose.EC2PublicKeyData{PublicKeyData: kind(webauthncose.EllipticKey), Curve: int64(webauthncose.P256), XCoord: point[1:33], YCoord: point[33:]}
+		key = webauthncose.EC2PublicKeyData{PublicKeyData: kind(webauthncose.EllipticKey), Curve: int64(webauthncose.P256),
+			XCoord: point[1:33], YCoord: point[33:]}
 	case ed25519.PublicKey:
-		key = webauthncose.OKPPublicKeyData{PublicKeyData: kind(webauthncose.OctetKey), Curve: int64(webauthncose.Ed25519), XCoord: k}
+		key = webauthncose.OKPPublicKeyData{PublicKeyData: kind(webauthncose.OctetKey), Curve: int64(webauthncose.Ed25519),
+			XCoord: k}
 	case *rsa.PublicKey:
-		key = webauthncose.RSAPublicKeyData{PublicKeyData: kind(webauthncose.RSAKey), Modulus: k.N.Bytes(), Exponent: []byte{1, 0, 1}}
+		key = webauthncose.RSAPublicKeyData{PublicKeyData: kind(webauthncose.RSAKey), Modulus: k.N.Bytes(),
+			Exponent: []byte{1, 0, 1}}
 	}
 	text, err := webauthncbor.Marshal(key)
 	must(a.t, err)
@@ -98,14 +103,17 @@ func (a *authenticator) public() []byte {
 func (a *authenticator) register(challenge []byte) string {
 	data := append(a.data(0x40), make([]byte, 16)...)
 	data = append(binary.BigEndian.AppendUint16(data, uint16(len(a.id))), a.id...)
-	object, err := webauthncbor.Marshal(map[string]any{"fmt": "none", "attStmt": map[string]any{}, "authData": append(data, a.public()...)})
+	object, err := webauthncbor.Marshal(map[string]any{"fmt": "none", "attStmt": map[string]any{},
+		"authData": append(data, a.public()...)})
 	must(a.t, err)
-	return a.answer(map[string]any{"clientDataJSON": b64(a.clientData("webauthn.create", challenge)), "attestationObject": b64(object)})
+	return a.answer(map[string]any{"clientDataJSON": b64(a.clientData("webauthn.create", challenge)),
+		"attestationObject": b64(object)})
 }
 
 // answer is what a browser hands over.
 func (a *authenticator) answer(response map[string]any) string {
-	text, err := json.Marshal(map[string]any{"id": b64(a.id), "rawId": b64(a.id), "type": "public-key", "response": response})
+	text, err := json.Marshal(map[string]any{"id": b64(a.id), "rawId": b64(a.id), "type": "public-key",
+		"response": response})
 	must(a.t, err)
 	return string(text)
 }
@@ -121,7 +129,8 @@ func (a *authenticator) assert(challenge []byte) string {
 	}
 	signature, err := a.key.Sign(rand.Reader, message, opts)
 	must(a.t, err)
-	return a.answer(map[string]any{"clientDataJSON": b64(client), "authenticatorData": b64(data), "signature": b64(signature)})
+	return a.answer(map[string]any{"clientDataJSON": b64(client), "authenticatorData": b64(data),
+		"signature": b64(signature)})
 }
 
 // enrolsPasskey enrols at the first sign-in.
@@ -130,7 +139,8 @@ func (b *book) enrolsPasskey(name string, password secret.Secret, a *authenticat
 	token := b.knocks(name, password).Token.RevealText()
 	w, err := b.Waiting(b.t.Context(), token)
 	must(b.t, err)
-	_, _, _, err = b.FinishEnrolment(b.t.Context(), token, operator.Enrolment{Passkey: a.register(w.Challenge), Label: "laptop"}, attempt("", secret.Secret{}))
+	_, _, _, err = b.FinishEnrolment(b.t.Context(), token,
+		operator.Enrolment{Passkey: a.register(w.Challenge), Label: "laptop"}, attempt("", secret.Secret{}))
 	return err
 }
 
@@ -141,7 +151,8 @@ func (b *book) touches(name string, password secret.Secret, a *authenticator) er
 	w, err := b.Waiting(b.t.Context(), token)
 	must(b.t, err)
 	a.count++
-	_, _, err = b.Finish(b.t.Context(), token, operator.Proof{Passkey: a.assert(w.Challenge)}, attempt("", secret.Secret{}))
+	_, _, err = b.Finish(b.t.Context(), token, operator.Proof{Passkey: a.assert(w.Challenge)},
+		attempt("", secret.Secret{}))
 	return err
 }
 
@@ -212,7 +223,8 @@ func TestPasskeysAtAndPastTheLimit(t *testing.T) {
 func TestThereAreNoPasskeysWithoutADomain(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	for address, want := range map[string]string{"https://console.example.test:8443": "console.example.test", "http://localhost:8081": "localhost", "http://127.0.0.1:8081": "", "http://[::1]:8081": "", "": ""} {
+	for address, want := range map[string]string{"https://console.example.test:8443": "console.example.test",
+		"http://localhost:8081": "localhost", "http://127.0.0.1:8081": "", "http://[::1]:8081": "", "": ""} {
 		b := open(t, d, func(c *operator.Config) { c.Second.AdminURL = address })
 		if got := b.PasskeyDomain(); got != want {
 			t.Errorf("%q: %q", address, got)

@@ -70,7 +70,8 @@ func (c Cost) derive(password secret.Secret, salt []byte, size uint32) []byte {
 // encode writes the usual text form of argon2id hashes.
 func (c Cost) encode(salt, sum []byte) string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Passes, c.Lanes, b64.EncodeToString(salt), b64.EncodeToString(sum))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Passes, c.Lanes,
+		b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
 var errHash = errors.New("the stored password hash cannot be read")

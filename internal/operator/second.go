@@ -114,7 +114,8 @@ func (o *Operators) halfway(ctx context.Context, name string) (*Halfway, error) 
 	h := &Halfway{Token: secret.FromText(randomText()), Enrol: !f.Any()}
 	err = o.db.Write(ctx, func(tx *db.Tx) error {
 		h.Until = tx.Now().Add(HalfwayMax)
-		return errors.Join(tx.Exec(oldHalfwaysSQL, db.Micros(tx.Now())), tx.Exec(newHalfwaySQL, digestOf(h.Token.RevealText()), name, challenge, db.Micros(h.Until)))
+		return errors.Join(tx.Exec(oldHalfwaysSQL, db.Micros(tx.Now())),
+			tx.Exec(newHalfwaySQL, digestOf(h.Token.RevealText()), name, challenge, db.Micros(h.Until)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the second step of a sign-in of %s: %w", name, err)
@@ -201,7 +202,9 @@ func (o *Operators) prove(ctx context.Context, w Waiting, p Proof) (action strin
 	if !ok {
 		return "", nil, signInFirst("incorrect second factor")
 	}
-	return "signin.recovery", func(tx *db.Tx) error { return tx.ExecOne(useRecoverySQL, db.Micros(tx.Now()), w.Name, digest) }, nil
+	return "signin.recovery", func(tx *db.Tx) error {
+		return tx.ExecOne(useRecoverySQL, db.Micros(tx.Now()), w.Name, digest)
+	}, nil
 }
 
 func (o *Operators) provePasskey(w Waiting, text string) (func(*db.Tx) error, error) {
@@ -238,7 +241,9 @@ func ResealFactors(tx *db.Tx, old, fresh *secret.Sealer) error {
 		name   string
 		sealed []byte
 	}
-	all, err := db.Collect(tx, func(scan func(...any) error) (a app, err error) { return a, scan(&a.name, &a.sealed) }, allTOTPSQL)
+	all, err := db.Collect(tx, func(scan func(...any) error) (a app, err error) {
+		return a, scan(&a.name, &a.sealed)
+	}, allTOTPSQL)
 	if err != nil {
 		return fmt.Errorf("read the second factors: %w", err)
 	}
@@ -296,7 +301,8 @@ func (s Session) Challenge() []byte {
 func (s Session) Fresh(now time.Time) bool { return now.Sub(s.CreatedAt) < FreshMax }
 
 func notFresh() error {
-	return fault.New(fault.Forbidden, "Second factors can be changed within %d minutes of signing in: sign out and in again.", int(FreshMax.Minutes()))
+	return fault.New(fault.Forbidden,
+		"Second factors can be changed within %d minutes of signing in: sign out and in again.", int(FreshMax.Minutes()))
 }
 
 // Offer is a new key for an authenticator app. Nothing is stored until a code
@@ -339,6 +345,8 @@ func aboutOffer(name string) secret.Context {
 func (o *Operators) Reset(ctx context.Context, by audit.Actor, name string) (Operator, error) {
 	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
 		p.App, p.Passkeys = false, 0
-		return "operator.second_factor_reset", errors.Join(tx.Exec(dropTOTPSQL, p.Name), tx.Exec(dropPasskeysSQL, p.Name), tx.Exec(dropRecoverySQL, p.Name), endAll(tx, p.Name))
+		return "operator.second_factor_reset",
+			errors.Join(tx.Exec(dropTOTPSQL, p.Name), tx.Exec(dropPasskeysSQL, p.Name), tx.Exec(dropRecoverySQL, p.Name),
+				endAll(tx, p.Name))
 	})
 }

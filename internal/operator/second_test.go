@@ -23,9 +23,10 @@ func withSecond(t testing.TB, d *db.DB, required bool) func(*operator.Config) {
 	t.Helper()
 	master := newMaster(t)
 	return func(c *operator.Config) {
-		c.Second = operator.Second{Required: required, AdminURL: origin, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
-			return account.ServiceKeys{DB: d, Master: master}.Sealer(ctx, account.OperatorFactors)
-		}}
+		c.Second = operator.Second{Required: required, AdminURL: origin,
+			Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+				return account.ServiceKeys{DB: d, Master: master}.Sealer(ctx, account.OperatorFactors)
+			}}
 	}
 }
 
@@ -51,7 +52,8 @@ func (b *book) knocks(name string, password secret.Secret) *operator.Halfway {
 
 // finish gives a code as the second half.
 func (b *book) finish(waits *operator.Halfway, code string) error {
-	_, _, err := b.Finish(context.Background(), waits.Token.RevealText(), operator.Proof{Code: code}, attempt("", secret.Secret{}))
+	_, _, err := b.Finish(context.Background(), waits.Token.RevealText(), operator.Proof{Code: code},
+		attempt("", secret.Secret{}))
 	return err
 }
 
@@ -65,7 +67,8 @@ func (b *book) enrols(name string, password secret.Secret) (key string, codes []
 	offer, err := b.Offer(context.Background(), name)
 	must(b.t, err)
 	e := operator.Enrolment{Ticket: offer.Ticket, Code: operator.CodeAt(offer.Text, b.d.Now())}
-	token, s, codes, err := b.FinishEnrolment(context.Background(), waits.Token.RevealText(), e, attempt("", secret.Secret{}))
+	token, s, codes, err := b.FinishEnrolment(context.Background(), waits.Token.RevealText(), e,
+		attempt("", secret.Secret{}))
 	must(b.t, err)
 	if s.Name != name || !b.inside(token.RevealText()) {
 		b.t.Fatalf("after an enrolment: %+v", s)
@@ -77,7 +80,8 @@ func (b *book) enrols(name string, password secret.Secret) (key string, codes []
 func TestCodesAreThoseOfTheStandard(t *testing.T) {
 	t.Parallel()
 	key := operator.TextOf([]byte("12345678901234567890"))
-	for seconds, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
+	for seconds, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471",
+		1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
 		if got := operator.CodeAt(key, time.Unix(seconds, 0)); got != want {
 			t.Errorf("at %d: %s, want %s", seconds, got, want)
 		}
@@ -100,14 +104,17 @@ func TestASecondFactorIsEnrolledAtTheFirstSignInAndAskedForEverAfter(t *testing.
 		if b.inside(waits.Token.RevealText()) {
 			t.Error("half a sign-in is a session")
 		}
-		if _, _, _, err := b.FinishEnrolment(t.Context(), waits.Token.RevealText(), operator.Enrolment{}, attempt("", secret.Secret{})); fault.KindOf(err) != fault.Unauthenticated {
+		if _, _, _, err := b.FinishEnrolment(t.Context(), waits.Token.RevealText(), operator.Enrolment{},
+			attempt("", secret.Secret{})); fault.KindOf(err) != fault.Unauthenticated {
 			t.Errorf("who has a factor enrols past it: %v", err)
 		}
 		kind(t, "the code of the enrolment again", b.finish(waits, operator.CodeAt(key, d.Now())), fault.Unauthenticated)
 		kind(t, "no code", b.finish(waits, ""), fault.Unauthenticated)
 		must(t, b.finish(waits, operator.CodeAt(key, d.Now().Add(30*time.Second)))) // the next step, by a phone that is early
 		kind(t, "half a sign-in twice", b.finish(waits, codes[0]), fault.Unauthenticated)
-		if !slices.Contains(b.actions(), "signin.app ana") || !slices.Contains(b.actions(), "operator.second_factor_added ana") || !slices.Contains(b.actions(), "signin.refused ana") {
+		if !slices.Contains(b.actions(), "signin.app ana") ||
+			!slices.Contains(b.actions(), "operator.second_factor_added ana") ||
+			!slices.Contains(b.actions(), "signin.refused ana") {
 			t.Errorf("the log has %q", b.actions())
 		}
 		if v := b.verdict(); v.Broken != nil {
@@ -178,11 +185,13 @@ func TestHalfASignInAndAnOfferEndByThemselves(t *testing.T) {
 		}
 		time.Sleep(operator.OfferMax - operator.HalfwayMax)
 		waits = b.knocks("ana", password)
-		_, _, _, err = b.FinishEnrolment(t.Context(), waits.Token.RevealText(), operator.Enrolment{Ticket: offer.Ticket, Code: operator.CodeAt(offer.Text, d.Now())}, attempt("", secret.Secret{}))
+		_, _, _, err = b.FinishEnrolment(t.Context(), waits.Token.RevealText(),
+			operator.Enrolment{Ticket: offer.Ticket, Code: operator.CodeAt(offer.Text, d.Now())}, attempt("", secret.Secret{}))
 		kind(t, "an old offer", err, fault.Invalid)
 		other, err := b.Offer(t.Context(), "bea")
 		must(t, err)
-		_, _, _, err = b.FinishEnrolment(t.Context(), waits.Token.RevealText(), operator.Enrolment{Ticket: other.Ticket, Code: operator.CodeAt(other.Text, d.Now())}, attempt("", secret.Secret{}))
+		_, _, _, err = b.FinishEnrolment(t.Context(), waits.Token.RevealText(),
+			operator.Enrolment{Ticket: other.Ticket, Code: operator.CodeAt(other.Text, d.Now())}, attempt("", secret.Secret{}))
 		kind(t, "an offer made for another", err, fault.Invalid)
 	})
 }
@@ -195,7 +204,8 @@ func TestFactorsAreChangedInAFreshSessionAlone(t *testing.T) {
 		password := b.hire("ana", operator.Viewer)
 		key, codes := b.enrols("ana", password)
 		waits := b.knocks("ana", password)
-		_, s, err := b.Finish(t.Context(), waits.Token.RevealText(), operator.Proof{Code: operator.CodeAt(key, d.Now().Add(30*time.Second))}, attempt("", secret.Secret{}))
+		_, s, err := b.Finish(t.Context(), waits.Token.RevealText(),
+			operator.Proof{Code: operator.CodeAt(key, d.Now().Add(30*time.Second))}, attempt("", secret.Secret{}))
 		must(t, err)
 		kind(t, "the last factor where one is required", b.RemoveApp(t.Context(), s), fault.Conflict)
 		renewed, err := b.RenewRecovery(t.Context(), s)
@@ -221,7 +231,8 @@ func TestWhoHasAFactorIsAskedAlsoWhereNoneIsRequired(t *testing.T) {
 	must(t, err)
 	_, err = b.Enrol(t.Context(), s, operator.Enrolment{Ticket: offer.Ticket, Code: "000000"})
 	kind(t, "a wrong first code", err, fault.Invalid)
-	codes, err := b.Enrol(t.Context(), s, operator.Enrolment{Ticket: offer.Ticket, Code: operator.CodeAt(offer.Text, d.Now())})
+	codes, err := b.Enrol(t.Context(), s, operator.Enrolment{Ticket: offer.Ticket,
+		Code: operator.CodeAt(offer.Text, d.Now())})
 	must(t, err)
 	must(t, b.finish(b.knocks("ana", password), codes[0]))
 	must(t, b.RemoveApp(t.Context(), s))
@@ -263,7 +274,8 @@ func TestNothingStoredOpensASecondFactor(t *testing.T) {
 	b.hire("bea", operator.Viewer)
 	var stored [][]byte
 	must(t, d.Read(t.Context(), func(r db.Reader) error {
-		for _, sql := range []string{"SELECT sealed FROM operator_totp", "SELECT digest FROM operator_recovery", "SELECT after FROM operator_audit", "SELECT before FROM operator_audit"} {
+		for _, sql := range []string{"SELECT sealed FROM operator_totp", "SELECT digest FROM operator_recovery",
+			"SELECT after FROM operator_audit", "SELECT before FROM operator_audit"} {
 			all, err := db.Collect(r, func(scan func(...any) error) (raw []byte, err error) { return raw, scan(&raw) }, sql)
 			if err != nil {
 				return err
@@ -282,7 +294,8 @@ func TestNothingStoredOpensASecondFactor(t *testing.T) {
 	must(t, execSQL(t, d, "INSERT INTO operator_totp (name, sealed, last_step, created_at) SELECT 'bea', sealed, last_step, created_at FROM operator_totp WHERE name = 'ana'"))
 	_, err := b.SetPassword(t.Context(), admin(), "bea", secret.FromText("a violet anchor for bea"))
 	must(t, err)
-	if err := b.finish(b.knocks("bea", secret.FromText("a violet anchor for bea")), operator.CodeAt(key, d.Now())); err == nil {
+	if err := b.finish(b.knocks("bea", secret.FromText("a violet anchor for bea")),
+		operator.CodeAt(key, d.Now())); err == nil {
 		t.Error("a factor copied to another operator opens")
 	}
 }
@@ -293,12 +306,17 @@ func TestTheKeyOfSecondFactorsIsRenewed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		keys := account.ServiceKeys{DB: d, Master: newMaster(t)}
 		b := open(t, d, func(c *operator.Config) {
-			c.Second = operator.Second{Required: true, AdminURL: origin, Sealer: func(ctx context.Context) (*secret.Sealer, error) { return keys.Sealer(ctx, account.OperatorFactors) }}
+			c.Second = operator.Second{Required: true, AdminURL: origin,
+				Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+					return keys.Sealer(ctx, account.OperatorFactors)
+				}}
 		})
 		password := b.hire("ana", operator.Viewer)
 		key, _ := b.enrols("ana", password)
 		sealed := func() (text []byte) {
-			must(t, d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT sealed FROM operator_totp").Scan(&text) }))
+			must(t, d.Read(t.Context(), func(r db.Reader) error {
+				return r.Row("SELECT sealed FROM operator_totp").Scan(&text)
+			}))
 			return text
 		}
 		old, err := keys.Sealer(t.Context(), account.OperatorFactors)

@@ -157,7 +157,8 @@ func signInFirst(why string) error {
 
 // begin stores a session of an operator whose identity is proven. What the proof
 // used up is used up in the same write, or nobody is in.
-func (o *Operators) begin(ctx context.Context, name string, a Attempt, action string, used ...func(*db.Tx) error) (secret.Secret, Session, error) {
+func (o *Operators) begin(ctx context.Context, name string, a Attempt, action string,
+	used ...func(*db.Tx) error) (secret.Secret, Session, error) {
 	token := randomText()
 	s := Session{ID: ids.New(), Name: name, IP: clip(a.IP), Agent: clip(a.Agent), CSRF: csrfOf(token)}
 	err := o.db.Write(ctx, func(tx *db.Tx) error {
@@ -178,7 +179,8 @@ func (o *Operators) begin(ctx context.Context, name string, a Attempt, action st
 		if err := tx.ExecOne(signedInSQL, db.Micros(now), name); err != nil {
 			return err
 		}
-		if err := tx.Exec(newSessionSQL, digestOf(token), s.ID, name, s.IP, s.Agent, db.Micros(now), db.Micros(s.EndsAt)); err != nil {
+		if err := tx.Exec(newSessionSQL, digestOf(token), s.ID, name, s.IP, s.Agent, db.Micros(now),
+			db.Micros(s.EndsAt)); err != nil {
 			return err
 		}
 		return o.RecordIn(tx, s.Actor(), Act{Action: action, Subject: name, After: map[string]string{"session": s.ID}})
@@ -278,7 +280,8 @@ func (o *Operators) end(ctx context.Context, by audit.Actor, action, id, name st
 // Sessions lists the living sessions, the last used first.
 func (o *Operators) Sessions(r db.Reader) ([]Session, error) {
 	now := r.Now()
-	all, err := db.Collect(r, scanSession, sessionsSQL+" AND s.ends_at > $1 AND s.seen_at > $2 ORDER BY s.seen_at DESC, s.session_id",
+	all, err := db.Collect(r, scanSession,
+		sessionsSQL+" AND s.ends_at > $1 AND s.seen_at > $2 ORDER BY s.seen_at DESC, s.session_id",
 		db.Micros(now), db.Micros(now.Add(-IdleMax)))
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)

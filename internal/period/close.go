@@ -25,7 +25,8 @@ const (
 // Queue leases periods: at their end, when one of their documents was
 // refused, and when a sale has left an accepted one.
 var Queue = &lease.Queue[Row]{
-	Table: "periods", ID: "period_id", Key: "place", Columns: "client_id, supplier_id, country, live, currency, cadence, first_day",
+	Table: "periods", ID: "period_id", Key: "place",
+	Columns: "client_id, supplier_id, country, live, currency, cadence, first_day",
 	Scan: func(scan func(...any) error) (p Row, err error) {
 		var live bool
 		err = scan(&p.at.Scope, &p.at.SupplierID, &p.at.Code, &live, &p.currency, &p.cadence, &p.firstDay)
@@ -62,7 +63,8 @@ func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
 		return nil, lease.Finish(tx, tx.Now().Add(time.Hour)) // not in this program; another node, or the next version, has it
 	}
 	var pause time.Time
-	if err := tx.Row("UPDATE periods SET closed_at = coalesce(closed_at, $2) WHERE period_id = $1 RETURNING retry_at", lease.ID, db.Micros(tx.Now())).Scan(db.NullInstant(&pause)); err != nil {
+	if err := tx.Row("UPDATE periods SET closed_at = coalesce(closed_at, $2) WHERE period_id = $1 RETURNING retry_at",
+		lease.ID, db.Micros(tx.Now())).Scan(db.NullInstant(&pause)); err != nil {
 		return nil, err
 	}
 	if pause.After(tx.Now()) { // whatever woke it: what was refused a moment ago would be refused again
@@ -141,7 +143,9 @@ func (p *Periods) makeDocument(tx *db.Tx, lease *lease.Lease[Row], sales []sized
 		own.Bytes += e.bytes
 		given[i] = []any{e.id, own.ID}
 	}
-	if err := tx.ExecEachOne("UPDATE period_entries SET document_id = $2 WHERE operation_id = $1 AND document_id IS NULL AND left_at IS NULL", given); err != nil {
+	if err := tx.ExecEachOne(
+		"UPDATE period_entries SET document_id = $2 WHERE operation_id = $1 AND document_id IS NULL AND left_at IS NULL",
+		given); err != nil {
 		return nil, fmt.Errorf("give sales to a document: %w", err)
 	}
 	row := []any{own.ID, lease.ID, own.TransactionID, nil, own.Number, docOpen, len(sales), gross, db.Micros(tx.Now())}
@@ -215,7 +219,9 @@ func (p *Periods) newOwn(lease *lease.Lease[Row], kind transaction.Kind) (*Own, 
 	if err != nil {
 		return nil, fmt.Errorf("make an operation id: %w", err)
 	}
-	own := &Own{ID: id.String(), TransactionID: "period:" + id.String(), Kind: kind, At: lease.Row.at, Date: p.DB.Wall().UTC().Truncate(time.Second)}
-	own.body = map[string]any{"country_code": own.At.Code, "transaction_id": own.TransactionID, "transaction_date": own.Date.Format(time.RFC3339)}
+	own := &Own{ID: id.String(), TransactionID: "period:" + id.String(), Kind: kind, At: lease.Row.at,
+		Date: p.DB.Wall().UTC().Truncate(time.Second)}
+	own.body = map[string]any{"country_code": own.At.Code, "transaction_id": own.TransactionID,
+		"transaction_date": own.Date.Format(time.RFC3339)}
 	return own, nil
 }

@@ -101,7 +101,8 @@ func takeOut(tx *db.Tx, o *operation.Operation) error {
 		return fmt.Errorf("take %s out of its period: %w", o.ReferenceID, err)
 	}
 	for _, e := range gone {
-		if err := tx.Exec("UPDATE periods SET sales = sales - 1, gross = gross - $2 WHERE period_id = $1", e.period, e.gross); err != nil {
+		if err := tx.Exec("UPDATE periods SET sales = sales - 1, gross = gross - $2 WHERE period_id = $1", e.period,
+			e.gross); err != nil {
 			return err
 		}
 		if err := hurryPeriod(tx, e.period, tx.Now()); err != nil {
@@ -131,7 +132,8 @@ func (p *Periods) endDocument(tx *db.Tx, d document) ([]webhook.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, At: d.end.Receipt.At, Code: filed, Name: "The period's document is accepted", Severity: country.Info,
+		return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, At: d.end.Receipt.At, Code: filed,
+			Name: "The period's document is accepted", Severity: country.Info,
 			Message: strings.TrimSpace("document " + d.number + " " + r.AuthorityID1)})
 	}
 	if err := firstOf(
@@ -142,10 +144,12 @@ func (p *Periods) endDocument(tx *db.Tx, d document) ([]webhook.Event, error) {
 		return nil, err
 	}
 	why := reasonsOf(d.end.Faults)
-	if err := p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID, fmt.Sprintf("document %s of %d sales was not accepted: %s; it is made anew", d.number, len(sales), why)); err != nil {
+	if err := p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID,
+		fmt.Sprintf("document %s of %d sales was not accepted: %s; it is made anew", d.number, len(sales), why)); err != nil {
 		return nil, err
 	}
-	return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, Code: refused, Name: "The period's document was not accepted", Severity: country.Problem,
+	return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, Code: refused,
+		Name: "The period's document was not accepted", Severity: country.Problem,
 		Message: "document " + d.number + ": " + why + "; it is made anew"})
 }
 
@@ -157,7 +161,8 @@ func (p *Periods) endWithdrawal(tx *db.Tx, d document) ([]webhook.Event, error) 
 		return nil, firstOf(
 			tx.Exec("UPDATE period_documents SET state = $2, ended_at = $3 WHERE operation_id = $1", d.id, docFailed, now),
 			retryPeriod(tx, d.periodID),
-			p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID, fmt.Sprintf("document %s could not be withdrawn, although a sale has left it: %s; it is tried again", d.number, why)),
+			p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID,
+				fmt.Sprintf("document %s could not be withdrawn, although a sale has left it: %s; it is tried again", d.number, why)),
 		)
 	}
 	gone, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NOT NULL", d.withdraws)
@@ -172,7 +177,8 @@ func (p *Periods) endWithdrawal(tx *db.Tx, d document) ([]webhook.Event, error) 
 	); err != nil {
 		return nil, err
 	}
-	return p.Cycle.TellAll(tx, gone, country.News{Key: d.id, At: d.end.Receipt.At, Code: left, Name: "The sale is out of its period's document", Severity: country.Info,
+	return p.Cycle.TellAll(tx, gone, country.News{Key: d.id, At: d.end.Receipt.At, Code: left,
+		Name: "The sale is out of its period's document", Severity: country.Info,
 		Message: "document " + d.number + " was withdrawn and is made anew without it"})
 }
 
@@ -189,7 +195,8 @@ func retryPeriod(tx *db.Tx, period string) error {
 		pause = min(2*pause, retryMost)
 	}
 	until := tx.Now().Add(pause)
-	if err := tx.Exec("UPDATE periods SET failures = failures + 1, retry_at = $2 WHERE period_id = $1", period, db.Micros(until)); err != nil {
+	if err := tx.Exec("UPDATE periods SET failures = failures + 1, retry_at = $2 WHERE period_id = $1", period,
+		db.Micros(until)); err != nil {
 		return err
 	}
 	return hurryPeriod(tx, period, until)

@@ -84,7 +84,8 @@ func EntryOf(r db.Reader, saleID string) (*Entry, error) {
 				JOIN filings f ON f.operation_id = o.operation_id
 				WHERE x.document_id = d.operation_id AND x.left_at IS NULL AND o.status = 'SUCCESS' AND c.kind IN ('CREDIT', 'ADJUSTMENT'))
 		FROM period_entries e LEFT JOIN period_documents d ON d.operation_id = e.document_id WHERE e.operation_id = $1`, saleID).
-		Scan(&e.periodID, &e.data, &e.changes, &left, &e.LeftBy, &e.documentID, &e.state, &e.ids[0], &e.ids[1], &e.number, &e.Behind, &e.noted)
+		Scan(&e.periodID, &e.data, &e.changes, &left, &e.LeftBy, &e.documentID, &e.state, &e.ids[0], &e.ids[1], &e.number,
+			&e.Behind, &e.noted)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
@@ -129,9 +130,11 @@ func (g *Gathering) Warnings(correction bool) []fault.Fault {
 		return nil
 	}
 	if correction {
-		return []fault.Fault{fault.Warn("", fault.WaitsForPeriod, "changes what the document of the original's period says; nothing is filed for it by itself")}
+		return []fault.Fault{fault.Warn("", fault.WaitsForPeriod,
+			"changes what the document of the original's period says; nothing is filed for it by itself")}
 	}
-	return []fault.Fault{fault.Warn("", fault.WaitsForPeriod, "is gathered with other sales of its period; the authority's ids are filled in when the period's document is accepted")}
+	return []fault.Fault{fault.Warn("", fault.WaitsForPeriod,
+		"is gathered with other sales of its period; the authority's ids are filled in when the period's document is accepted")}
 }
 
 // lockPeriods orders everything that is done to the periods of a supplier.
@@ -182,7 +185,8 @@ func (p *Periods) Enlist(tx *db.Tx, o *operation.Operation, of Gathering) (again
 	if g.Leaves {
 		fewer = 1
 	}
-	if err := tx.Exec("UPDATE periods SET sales = sales - $2, gross = gross + $3 WHERE period_id = $1", period, fewer, g.Gross-before); err != nil {
+	if err := tx.Exec("UPDATE periods SET sales = sales - $2, gross = gross + $3 WHERE period_id = $1", period, fewer,
+		g.Gross-before); err != nil {
 		return false, err
 	}
 	if e.documentID == "" {
@@ -200,7 +204,8 @@ func (p *Periods) enlistSale(tx *db.Tx, o *operation.Operation, g *country.Gathe
 	}
 	number := cmp.Or(o.Document.Number, o.UniqueNumber())
 	row := []any{o.ID, period, o.TransactionID, number, g.Data, g.Lines, g.Gross, g.Net, g.Tax}
-	if err := tx.Insert("period_entries", "operation_id,period_id,transaction_id,number,data,lines,gross,net,tax", row); err != nil {
+	if err := tx.Insert("period_entries", "operation_id,period_id,transaction_id,number,data,lines,gross,net,tax",
+		row); err != nil {
 		return fmt.Errorf("enlist %s: %w", o.ID, err)
 	}
 	if err := hurryKnown(tx, o, period, number); err != nil {
@@ -237,9 +242,12 @@ func (p *Periods) openPeriod(tx *db.Tx, o *operation.Operation, span country.Spa
 	// Waiting goes by the database's own clock, which nobody sets.
 	due := tx.Now().Add(ends.Sub(wall))
 	tx.Wake(Queue.Table)
-	return made.String(), tx.Insert("periods", "period_id,place,client_id,supplier_id,country,live,currency,cadence,first_day,last_day,series,zone,ends_at,deadline_at,due_at",
-		[]any{made.String(), o.Scope + "|" + o.SupplierID, o.Scope, o.SupplierID, o.Code, bool(o.Live), currency, string(span.Cadence), first,
-			span.Next.AddDate(0, 0, -1).Format(time.DateOnly), series + 1, span.First.Location().String(), db.Micros(span.Next), db.Micros(span.Next.Add(pack.Periods.Within)), db.Micros(due)})
+	return made.String(), tx.Insert("periods",
+		"period_id,place,client_id,supplier_id,country,live,currency,cadence,first_day,last_day,series,zone,ends_at,deadline_at,due_at",
+		[]any{made.String(), o.Scope + "|" + o.SupplierID, o.Scope, o.SupplierID, o.Code, bool(o.Live), currency,
+			string(span.Cadence), first,
+			span.Next.AddDate(0, 0, -1).Format(time.DateOnly), series + 1, span.First.Location().String(), db.Micros(span.Next),
+			db.Micros(span.Next.Add(pack.Periods.Within)), db.Micros(due)})
 }
 
 // hurryPeriod makes a closed period due. Whoever holds it looks at what is

@@ -133,15 +133,17 @@ func (p *Periods) join(tx *db.Tx, k known, sales []sized) error {
 	for i, e := range sales {
 		given[i] = []any{e.id, k.document, db.Null(k.gap.ID1), db.Null(k.gap.ID2)}
 	}
-	if err := tx.ExecEachOne("UPDATE period_entries SET document_id = $2, authority_id_1 = $3, authority_id_2 = $4 WHERE operation_id = $1 AND document_id IS NULL AND left_at IS NULL", given); err != nil {
+	if err := tx.ExecEachOne(
+		"UPDATE period_entries SET document_id = $2, authority_id_1 = $3, authority_id_2 = $4 WHERE operation_id = $1 AND document_id IS NULL AND left_at IS NULL", given); err != nil {
 		return fmt.Errorf("give sales to a document that has them: %w", err)
 	}
 	about, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NULL", k.document)
 	if err != nil {
 		return err
 	}
-	events, err := p.Cycle.TellAll(tx, about, country.News{Key: k.document, At: k.gap.At, Code: filed, Name: "The period's document is accepted", Severity: country.Info,
-		Message: strings.TrimSpace("document " + k.gap.Number + " " + k.gap.ID1 + ", registered before a backup was restored")})
+	events, err := p.Cycle.TellAll(tx, about,
+		country.News{Key: k.document, At: k.gap.At, Code: filed, Name: "The period's document is accepted", Severity: country.Info,
+			Message: strings.TrimSpace("document " + k.gap.Number + " " + k.gap.ID1 + ", registered before a backup was restored")})
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,8 @@ func (p *Periods) join(tx *db.Tx, k known, sales []sized) error {
 // end of the day to be told so.
 func hurryKnown(tx *db.Tx, o *operation.Operation, period, number string) error {
 	row := Row{at: o.Place()}
-	if err := tx.Row("SELECT currency, cadence, first_day FROM periods WHERE period_id = $1", period).Scan(&row.currency, &row.cadence, &row.firstDay); err != nil {
+	if err := tx.Row("SELECT currency, cadence, first_day FROM periods WHERE period_id = $1", period).Scan(&row.currency,
+		&row.cadence, &row.firstDay); err != nil {
 		return err
 	}
 	there, err := documentsOf(tx, row)

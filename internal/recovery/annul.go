@@ -17,7 +17,8 @@ import (
 // Failure policy: our own records stay as they are: the document stands, and
 // whether its report does is for a person at the authority to say. A request
 // whose answer is lost may be made again; the authority refuses a second one.
-func (s *Recovery) Annul(ctx context.Context, operationID string, why country.Annulment, record func(tx *db.Tx, of operation.Filed, said *country.Annulled) error) (country.Annulled, error) {
+func (s *Recovery) Annul(ctx context.Context, operationID string, why country.Annulment,
+	record func(tx *db.Tx, of operation.Filed, said *country.Annulled) error) (country.Annulled, error) {
 	var of operation.Filed
 	err := s.db.Read(ctx, func(r db.Reader) (err error) {
 		of, err = operation.FiledOf(r, operationID)
@@ -27,7 +28,8 @@ func (s *Recovery) Annul(ctx context.Context, operationID string, why country.An
 		return country.Annulled{}, err
 	}
 	if of.Status != filing.Success {
-		return country.Annulled{}, fault.New(fault.Invalid, "operation %s is %s: only accepted reports can be annulled", operationID, of.Status)
+		return country.Annulled{}, fault.New(fault.Invalid, "operation %s is %s: only accepted reports can be annulled",
+			operationID, of.Status)
 	}
 	channel, err := s.cfg.Atlas.Channel(of.Place.Code, of.Place.Live)
 	if err != nil {
@@ -35,7 +37,8 @@ func (s *Recovery) Annul(ctx context.Context, operationID string, why country.An
 	}
 	annuller, ok := channel.(country.Annuller)
 	if !ok {
-		return country.Annulled{}, fault.New(fault.Invalid, "the authority of %s does not support annulment: correct the document", of.Place.Code)
+		return country.Annulled{}, fault.New(fault.Invalid,
+			"the authority of %s does not support annulment: correct the document", of.Place.Code)
 	}
 	credentials, err := s.cfg.Companies.Credentials(ctx, of.Place.Scope, of.Place.SupplierID)
 	if err != nil {

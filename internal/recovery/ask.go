@@ -128,7 +128,8 @@ func (q *question) wait(tx *db.Tx, until time.Time) error {
 	if err := q.lease.Finish(tx, until); err != nil {
 		return err
 	}
-	return tx.Exec("UPDATE restored_suppliers SET state = 'unasked', trouble = $1 WHERE supplier_id = $2", (&tooEarly{until}).Error(), q.lease.ID)
+	return tx.Exec("UPDATE restored_suppliers SET state = 'unasked', trouble = $1 WHERE supplier_id = $2",
+		(&tooEarly{until}).Error(), q.lease.ID)
 }
 
 func (q *question) open(ctx context.Context) (err error) {
@@ -209,7 +210,8 @@ func (q *question) record(ctx context.Context, gaps []adoption.Gap) error {
 }
 
 func gapOf(e country.Entry, day country.Day) adoption.Gap {
-	return adoption.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind, Day: day.String(),
+	return adoption.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind,
+		Day:   day.String(),
 		Gross: e.Gross, Net: e.Net, Tax: e.Tax, Customer: e.Customer, Sales: e.Sales, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
 }
 
@@ -233,7 +235,8 @@ func (q *question) unknown(ctx context.Context, day country.Day, theirs []countr
 	if !ours.covers(rest) {
 		// Some countries' numbers at the authority differ from the client's own.
 		near, err := q.held(ctx, q.at, [2]time.Time{
-			time.Date(day.Year, day.Month, day.Day-1, 0, 0, 0, 0, q.zone), time.Date(day.Year, day.Month, day.Day+2, 0, 0, 0, 0, q.zone)})
+			time.Date(day.Year, day.Month, day.Day-1, 0, 0, 0, 0, q.zone),
+			time.Date(day.Year, day.Month, day.Day+2, 0, 0, 0, 0, q.zone)})
 		if err != nil {
 			return nil, err
 		}
@@ -315,14 +318,17 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 		return err
 	}
 	if failures == asksBeforeOpen {
-		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(), "filing resumes when the authority has been queried: "+cause.Error()); err != nil {
+		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(),
+			"filing resumes when the authority has been queried: "+cause.Error()); err != nil {
 			return err
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Warn("the authority could not be queried after a restored backup", "supplier", q.lease.ID, "failures", failures, "error", cause)
+		q.log.Warn("the authority could not be queried after a restored backup", "supplier", q.lease.ID, "failures",
+			failures, "error", cause)
 	})
-	return tx.Exec("UPDATE restored_suppliers SET state = $1, failures = $2, trouble = $3 WHERE supplier_id = $4", string(state), failures, cause.Error(), q.lease.ID)
+	return tx.Exec("UPDATE restored_suppliers SET state = $1, failures = $2, trouble = $3 WHERE supplier_id = $4",
+		string(state), failures, cause.Error(), q.lease.ID)
 }
 
 // subject names the supplier in alerts, as lanes do.
@@ -339,10 +345,12 @@ func (q *question) end(tx *db.Tx, state askState) error {
 		if err := adoption.Unlisted(tx, q.at, q.began); err != nil {
 			return err
 		}
-		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list its documents; compare with its portal, then release the supplier"
+		name, trouble = alert.RestoredUnasked,
+			"nothing is filed: this authority cannot list its documents; compare with its portal, then release the supplier"
 	case stateChain:
 		reason = fault.ChainStopped
-		name, trouble = alert.ChainMismatch, fmt.Sprintf("nothing is filed: the chain at the authority differs from the restored backup, which lacks %d documents", q.found)
+		name, trouble = alert.ChainMismatch, fmt.Sprintf(
+			"nothing is filed: the chain at the authority differs from the restored backup, which lacks %d documents", q.found)
 	}
 	if name != "" {
 		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
@@ -359,7 +367,8 @@ func (q *question) end(tx *db.Tx, state askState) error {
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Info("the authority was queried after a restored backup", "supplier", q.lease.ID, "state", string(state), "gaps", q.found)
+		q.log.Info("the authority was queried after a restored backup", "supplier", q.lease.ID, "state", string(state),
+			"gaps", q.found)
 	})
 	err := tx.Exec("UPDATE restored_suppliers SET state = $1, failures = 0, trouble = $2, next_day = $3 WHERE supplier_id = $4", string(state), trouble, q.next, q.lease.ID)
 	if err != nil || state != stateAsked {

@@ -83,7 +83,8 @@ type From struct {
 //
 // Failure policy: everything is decided in one commit, while the supplier is
 // held: no holder of the lane can send an old link meanwhile.
-func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From, also func(tx *db.Tx, c Chain) error) (c Chain, err error) {
+func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From,
+	also func(tx *db.Tx, c Chain) error) (c Chain, err error) {
 	q, err := s.reopen(ctx, at.Scope, at.SupplierID)
 	if err != nil {
 		return c, err
@@ -119,7 +120,8 @@ func (q *question) resumeFrom(ctx context.Context, from From) (head country.Link
 	default:
 		keeper, ok := q.channel.(country.ChainKeeper)
 		if !ok {
-			return head, nil, fault.New(fault.Invalid, "the authority of %s does not report the head of a chain: give the last link", q.at.Code)
+			return head, nil, fault.New(fault.Invalid,
+				"the authority of %s does not report the head of a chain: give the last link", q.at.Code)
 		}
 		if head, err = chain.Head(ctx, keeper, q.supplier, q.creds); err != nil {
 			return head, nil, err
@@ -180,7 +182,8 @@ func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) 
 		}
 		if listed && !byDay[day][o.Number] || !listed && o.Stage == filing.Prepared {
 			if shown := o.SentAt.Add(q.channel.Limits().VisibleAfter); !o.SentAt.IsZero() && shown.After(q.db.Now()) {
-				return nil, fault.New(fault.Conflict, "the authority may not show operation %s yet; resume the chain after %s", o.OperationID, result.Stamp(shown))
+				return nil, fault.New(fault.Conflict, "the authority may not show operation %s yet; resume the chain after %s",
+					o.OperationID, result.Stamp(shown))
 			}
 			ids[o.OperationID] = true
 		}
@@ -189,7 +192,8 @@ func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) 
 }
 
 // numbersOn are the numbers of a day's documents at the authority; false: it lists none.
-func (q *question) numbersOn(ctx context.Context, register country.Register, text string) (numbers map[string]bool, listed bool, err error) {
+func (q *question) numbersOn(ctx context.Context, register country.Register,
+	text string) (numbers map[string]bool, listed bool, err error) {
 	day, err := Day(text)
 	if err != nil {
 		return nil, false, err

@@ -72,7 +72,8 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 		var list []recovery.RestoredSupplier
 		closed := true
 		must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, closed, err = recovery.Restored(r); return err }))
-		if closed || len(list) != 1 || list[0].SupplierID != supplier || list[0].State != "chain" || !strings.Contains(list[0].Trouble, ids[0]) {
+		if closed || len(list) != 1 || list[0].SupplierID != supplier || list[0].State != "chain" ||
+			!strings.Contains(list[0].Trouble, ids[0]) {
 			t.Errorf("%v %+v", closed, list)
 		}
 		if err := m.Recovery.Release(t.Context(), client, supplier, nil); fault.KindOf(err) != fault.Conflict {
@@ -87,7 +88,9 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 			m.Succeeds(id)
 			same(t, "events", m.Events(id), 1)
 		}
-		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-foreign N-t1-other N-t2 N-t3 N-c1 N-t4]") // in the order of acceptance
+		// in the order of acceptance
+		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)),
+			"[N-t1 N-foreign N-t1-other N-t2 N-t3 N-c1 N-t4]")
 		same(t, "alerts", fmt.Sprint(m.Raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
 	})
 }
@@ -122,7 +125,8 @@ func TestHardCase10LinksBehindOneThatWasNotCountedAreMadeAnew(t *testing.T) {
 			same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
 			once(t, a.Registered(byChain))
 			same(t, "registrations", len(a.Registered(byChain)), before+1+len(ids))
-			same(t, "head", one[int64](t, d, "SELECT position FROM chains WHERE lane LIKE $1", "%|"+supplier), int64(before+len(ids)))
+			same(t, "head", one[int64](t, d, "SELECT position FROM chains WHERE lane LIKE $1", "%|"+supplier),
+				int64(before+len(ids)))
 		}
 	})
 }
@@ -173,12 +177,13 @@ func TestHardCase10TheAuthoritysHeadDecidesAboutARefusedLink(t *testing.T) {
 		{"the refused link itself", func(links map[string]country.Link, _ int) (country.Link, bool, error) {
 			return links["N-t3"], true, nil
 		}, false},
-		{"the refused link itself, at the second question", func(links map[string]country.Link, asked int) (country.Link, bool, error) {
-			if asked == 1 {
-				return country.Link{}, false, errLine
-			}
-			return links["N-t3"], true, nil
-		}, false},
+		{"the refused link itself, at the second question",
+			func(links map[string]country.Link, asked int) (country.Link, bool, error) {
+				if asked == 1 {
+					return country.Link{}, false, errLine
+				}
+				return links["N-t3"], true, nil
+			}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -275,10 +280,12 @@ func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	second, third := n.File(invoice(officeCode, supplier, "t2")), n.File(invoice(officeCode, supplier, "t3"))
 	n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
-	if _, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil); fault.KindOf(err) != fault.Invalid {
+	if _, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{},
+		nil); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a head: %v", err)
 	}
-	_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{Head: country.Link{Position: 4, Hash: "abc"}}, nil)
+	_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier},
+		recovery.From{Head: country.Link{Position: 4, Hash: "abc"}}, nil)
 	must(t, err)
 	n.Succeeds(second)
 	n.Succeeds(third)
@@ -315,7 +322,8 @@ func TestHardCase10ARefusalThatGotLostEndsItsOwnTransactionOnly(t *testing.T) {
 		supplier := n.Supplier(byChain, "s1")
 		a.Script(byChain, authority.Step{Outcome: authority.DropAnswer})
 		ids := []string{
-			n.File(invoice(byChain, supplier, "t1")), n.File(invoice(byChain, supplier, "t2").With("transaction_number", "N-t2-REJECT")),
+			n.File(invoice(byChain, supplier, "t1")),
+			n.File(invoice(byChain, supplier, "t2").With("transaction_number", "N-t2-REJECT")),
 			n.File(invoice(byChain, supplier, "t3").With("transaction_number", "N-t3-REJECT")),
 		}
 		n.Start()

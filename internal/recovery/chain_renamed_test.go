@@ -41,7 +41,9 @@ func TestAChainIsNotRenamedSilently(t *testing.T) {
 			s := o.Setup()
 			s.Packs[0].Facts.Settings = []country.Setting{{Key: "name", Type: "string"}}
 			n := newNode(t, dbtest.SQLite(t), s).Start()
-			supplier := n.Supplier(officeCode, "s1", func(c *onboarding.NewCompany) { c.Settings = country.Settings{"name": "one"} })
+			supplier := n.Supplier(officeCode, "s1", func(c *onboarding.NewCompany) {
+				c.Settings = country.Settings{"name": "one"}
+			})
 			n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 			n.Stop()
 			change := "UPDATE companies SET profile = replace(profile, '\"%s\"', '\"%s\"')"

@@ -45,7 +45,8 @@ func (s *Recovery) enlist(ctx context.Context, worker bool) error {
 		}
 		for _, h := range holds {
 			var listed bool
-			if err := r.Row("SELECT count(*) > 0 FROM restored_suppliers WHERE supplier_id = $1", h.SupplierID).Scan(&listed); err != nil {
+			if err := r.Row("SELECT count(*) > 0 FROM restored_suppliers WHERE supplier_id = $1",
+				h.SupplierID).Scan(&listed); err != nil {
 				return err
 			}
 			if !listed && h.Reason == fault.Held {

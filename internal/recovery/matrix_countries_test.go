@@ -43,7 +43,8 @@ func examplesOf(t *testing.T, code string) examples {
 
 func (x examples) company(c *onboarding.NewCompany) {
 	e := x.pack.Example.Company
-	c.CountryCode, c.LegalName, c.CompanyNumber, c.Address, c.TaxNumber, c.TaxRegime, c.Settings = x.pack.Code, e.LegalName, e.CompanyNumber, e.Address, e.TaxNumber, e.TaxRegime, e.Settings
+	c.CountryCode, c.LegalName, c.CompanyNumber, c.Address, c.TaxNumber, c.TaxRegime, c.Settings = x.pack.Code,
+		e.LegalName, e.CompanyNumber, e.Address, e.TaxNumber, e.TaxRegime, e.Settings
 	c.Credentials = x.creds
 }
 
@@ -70,7 +71,8 @@ func (p prompt) Limits() country.Limits {
 	return l
 }
 
-func (p prompt) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+func (p prompt) Registered(ctx context.Context, s country.Supplier, day country.Day,
+	c country.Credentials) ([]country.Entry, error) {
 	return p.Channel.(country.Register).Registered(ctx, s, day, c)
 }
 
@@ -112,7 +114,8 @@ func restoreExample(t *testing.T, x examples, drawn bool) {
 	m := restore(t, restored, s).Start()
 	complete(m)
 	if reason := holdOf(t, m, supplier); reason != "" {
-		t.Fatalf("the supplier is %s: %s", reason, one[string](t, restored, "SELECT state || ' ' || trouble FROM restored_suppliers"))
+		t.Fatalf("the supplier is %s: %s", reason,
+			one[string](t, restored, "SELECT state || ' ' || trouble FROM restored_suppliers"))
 	}
 	again := file(m, "b")
 	m.Until("it is adopted, or waits for a person", func() bool {

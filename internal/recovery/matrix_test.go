@@ -36,11 +36,14 @@ func restoreCases(code, supplier string) []restoreCase {
 	return []restoreCase{
 		{name: "numbers of the client", before: []sold{sale("a")}, lost: []sold{sale("b"), sale("c")}},
 		{name: "series", series: true, before: []sold{drawn("a", 100)}, lost: []sold{drawn("b", 200), drawn("c", 300)}},
-		{name: "cancellation", before: []sold{sale("a")}, lost: []sold{{kind: transaction.Cancellation, body: correction(code, "a", "x")}}},
+		{name: "cancellation", before: []sold{sale("a")},
+			lost: []sold{{kind: transaction.Cancellation, body: correction(code, "a", "x")}}},
 		{name: "credit without a number", before: []sold{sale("a")},
 			lost: []sold{{kind: transaction.Credit, body: correction(code, "a", "cr").With("transaction_number", nil)}}},
-		{name: "adjustment", before: []sold{sale("a")}, lost: []sold{{kind: transaction.Adjustment, body: invoice(code, supplier, "adj").Adjusts("a", -10)}}},
-		{name: "period", change: []func(*onboarding.NewCompany){gathersDaily}, periods: true, before: []sold{sale("a")}, lost: []sold{sale("b")}},
+		{name: "adjustment", before: []sold{sale("a")},
+			lost: []sold{{kind: transaction.Adjustment, body: invoice(code, supplier, "adj").Adjusts("a", -10)}}},
+		{name: "period", change: []func(*onboarding.NewCompany){gathersDaily}, periods: true, before: []sold{sale("a")},
+			lost: []sold{sale("b")}},
 	}
 }
 
@@ -49,7 +52,8 @@ func restoreCases(code, supplier string) []restoreCase {
 // is in docs/reliability.md.
 func TestTheMatrixOfRestores(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{byNumber, byHash, byKey, byChain, byNothing, filingtest.AnyOrder, filingtest.Sequenced, filingtest.Numbered} {
+	for _, code := range []string{byNumber, byHash, byKey, byChain, byNothing, filingtest.AnyOrder, filingtest.Sequenced,
+		filingtest.Numbered} {
 		for i := range restoreCases(code, "") {
 			for _, listed := range []bool{true, false} {
 				if restoreCases(code, "")[i].periods && code == filingtest.Numbered {
@@ -105,7 +109,9 @@ func restoreOnce(t *testing.T, code string, i int, listed bool) {
 		if c.periods {
 			closePeriods(t, restored)
 		}
-		m.Until("the lane rests", func() bool { return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE reason = 'held'") > 0 })
+		m.Until("the lane rests", func() bool {
+			return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE reason = 'held'") > 0
+		})
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(code)), fmt.Sprint(before))
 		return
 	}

@@ -72,7 +72,8 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 	if err != nil {
 		return Reconciliation{}, fmt.Errorf("read the supplier: %w", err)
 	}
-	out := Reconciliation{ClientID: at.Scope, SupplierID: at.SupplierID, Country: supplier.CountryCode, Day: day.String(), Differing: []Disagree{}}
+	out := Reconciliation{ClientID: at.Scope, SupplierID: at.SupplierID, Country: supplier.CountryCode, Day: day.String(),
+		Differing: []Disagree{}}
 	pack, _ := s.cfg.Atlas.Pack(supplier.CountryCode)
 	register, err := s.register(pack, at.Live)
 	if err != nil {
@@ -194,7 +195,8 @@ func (out *Reconciliation) compare(ours []operation.Own, theirs []country.Entry)
 			continue
 		}
 		out.Ours++
-		d := Disagree{Number: own.Number, TransactionID: own.TransactionID, OperationID: own.OperationID, Ours: own.AuthorityID, Theirs: partner.AuthorityID1}
+		d := Disagree{Number: own.Number, TransactionID: own.TransactionID, OperationID: own.OperationID,
+			Ours: own.AuthorityID, Theirs: partner.AuthorityID1}
 		switch {
 		case !found:
 			d.Kind = OnlyHere

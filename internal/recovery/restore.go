@@ -88,7 +88,8 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		if since != (country.Day{}) {
 			first = since.String()
 		}
-		rows[i] = []any{c.ID, c.ClientID, strings.ToUpper(c.Meta.CountryCode), c.Live, string(stateAsking), first, first, ahead, now}
+		rows[i] = []any{c.ID, c.ClientID, strings.ToUpper(c.Meta.CountryCode), c.Live, string(stateAsking), first, first,
+			ahead, now}
 	}
 	steps := []func() error{
 		func() error {
@@ -133,7 +134,8 @@ func (s *Recovery) holdAll(tx *db.Tx, companies []onboarding.AnyCompany) error {
 }
 
 func placeOf(c onboarding.AnyCompany) filing.Place {
-	return filing.Place{Scope: c.ClientID, Code: strings.ToUpper(c.Meta.CountryCode), Live: country.Live(c.Live), SupplierID: c.ID}
+	return filing.Place{Scope: c.ClientID, Code: strings.ToUpper(c.Meta.CountryCode), Live: country.Live(c.Live),
+		SupplierID: c.ID}
 }
 
 // unaskedWhy is why a supplier is held until its authority has answered.

@@ -30,7 +30,9 @@ func closePeriods(t *testing.T, d *db.DB) {
 // told waits until a sale knows the document of its period, and answers its id.
 func told(n *node, id string) string {
 	n.T.Helper()
-	n.Until("sale "+id+" is told of its period", func() bool { return n.Show(id).AuthorityID1 != nil && len(n.Show(id).Lifecycle) == 1 })
+	n.Until("sale "+id+" is told of its period", func() bool {
+		return n.Show(id).AuthorityID1 != nil && len(n.Show(id).Lifecycle) == 1
+	})
 	return *n.Show(id).AuthorityID1
 }
 
@@ -68,7 +70,8 @@ func TestARestoredPeriodIsNotMadeAgain(t *testing.T) {
 			t.Error("a sale that is not in the document was told that it is")
 		}
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(byNumber)), "[D20260301-EUR-1 D20260301-EUR-2]")
-		same(t, "in the second", *m.Show(one[string](t, restored, "SELECT document_id FROM period_entries WHERE operation_id = $1", late)).TotalAmount, 22710)
+		same(t, "in the second", *m.Show(one[string](t, restored,
+			"SELECT document_id FROM period_entries WHERE operation_id = $1", late)).TotalAmount, 22710)
 	})
 }
 

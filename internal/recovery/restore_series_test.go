@@ -194,7 +194,8 @@ func TestWhatCannotBeComparedWaitsForAPerson(t *testing.T) {
 			want := map[adoption.Decision]int{adoption.Adopt: 2, adoption.File: 3}[said]
 			same(t, "registered", len(l.office.Registered()), want)
 			same(t, "it is the lost one", *got.Number == *lost.Number, said == adoption.Adopt)
-			if err := m.Decide(t.Context(), id, recovery.Word{Adopt: said == adoption.Adopt}, nil); fault.KindOf(err) != fault.Conflict {
+			if err := m.Decide(t.Context(), id, recovery.Word{Adopt: said == adoption.Adopt},
+				nil); fault.KindOf(err) != fault.Conflict {
 				t.Errorf("deciding twice: %v", err)
 			}
 		})
@@ -206,7 +207,8 @@ func others(t *testing.T, a *authorities, number string, ago time.Duration) {
 	t.Helper()
 	desk, _ := a.Sims.Desk(byNumber)
 	must(t, desk.Write(func(b *authority.Book) {
-		b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: number, SHA256: "00", AuthorityID: "OTHER-" + number,
-			At: time.Now().Add(ago), Note: `{"day":"2026-03-01","kind":"INVOICE","gross":777}`})
+		b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: number, SHA256: "00",
+			AuthorityID: "OTHER-" + number,
+			At:          time.Now().Add(ago), Note: `{"day":"2026-03-01","kind":"INVOICE","gross":777}`})
 	}))
 }

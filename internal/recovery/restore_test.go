@@ -212,7 +212,8 @@ func TestHardCase15AnOldBackupIsCompletedByTheAuthority(t *testing.T) {
 		}
 		next.Succeeds(next.File(invoice(byNumber, supplier, "t5")))
 		once(t, a.Registered(byNumber))
-		same(t, "gaps that nobody adopted", one[int64](t, restored, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
+		same(t, "gaps that nobody adopted", one[int64](t, restored,
+			"SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
 		same(t, "alerts of gaps", fmt.Sprint(next.Raised("restored_gaps")), "map["+client+"/"+supplier+":1]")
 	})
 }
@@ -242,7 +243,8 @@ func TestHardCase15AnotherDocumentDoesNotAdoptAGap(t *testing.T) {
 	dearer := func(id string) paper { return invoice(byNumber, supplier, id).With("items", []any{item(1, 999)}) }
 	m.Fails(m.File(dearer("other").With("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
 	m.Fails(m.File(invoice(byNumber, supplier, "old")), fault.AuthorityNumberUsed)
-	m.Fails(m.File(invoice(byNumber, supplier, "late").With("transaction_number", "N-t2").With("transaction_date", "2026-05-01T12:00:00Z")), fault.AuthorityNumberUsed)
+	m.Fails(m.File(invoice(byNumber, supplier, "late").With("transaction_number", "N-t2").With("transaction_date",
+		"2026-05-01T12:00:00Z")), fault.AuthorityNumberUsed)
 	same(t, "t2", authorityIDs(m.Succeeds(m.File(invoice(byNumber, supplier, "t2")))), lost)
 	m.Fails(m.File(invoice(byNumber, supplier, "twin").With("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
 	if after := a.Registered(byNumber); !slices.Equal(after, before) {
@@ -308,7 +310,11 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		same(t, "why", life.Wait.Why, ledger.WhyChain)
 
 		var noted recovery.Chain
-		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{}, func(_ *db.Tx, c recovery.Chain) error { noted = c; return nil })
+		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{},
+			func(_ *db.Tx, c recovery.Chain) error {
+				noted = c
+				return nil
+			})
 		must(t, err)
 		same(t, "noted", noted, c)
 		same(t, "positions", fmt.Sprint(c.Before.Position, c.After.Position, c.Anew), "1 3 0")
@@ -316,13 +322,15 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		m.Succeeds(fresh)
 		m.Succeeds(m.File(invoice(byChain, chained, "t3")))
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3 N-t4]")
-		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{}, nil); fault.KindOf(err) != fault.Conflict {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{},
+			nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("resuming a chain that goes on: %v", err)
 		}
 		if err := m.Recovery.Release(t.Context(), client, chained, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("releasing a chain that goes on: %v", err)
 		}
-		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: "c_two", SupplierID: chained}, recovery.From{}, nil); fault.KindOf(err) != fault.NotFound {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: "c_two", SupplierID: chained}, recovery.From{},
+			nil); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("resuming another client's chain: %v", err)
 		}
 	})
@@ -396,7 +404,8 @@ type listing struct {
 	list func(day country.Day) ([]country.Entry, error)
 }
 
-func (l *listing) Registered(_ context.Context, _ country.Supplier, day country.Day, _ country.Credentials) ([]country.Entry, error) {
+func (l *listing) Registered(_ context.Context, _ country.Supplier, day country.Day,
+	_ country.Credentials) ([]country.Entry, error) {
 	return l.list(day)
 }
 
@@ -476,9 +485,11 @@ func TestARestorationGoesOnAfterACrash(t *testing.T) {
 		return nil, nil
 	}
 	complete(next)
-	same(t, "days after the crash", fmt.Sprintln(asked[0], asked[len(asked)-1], len(asked)), fmt.Sprintln(day(14), day(-1), 16))
+	same(t, "days after the crash", fmt.Sprintln(asked[0], asked[len(asked)-1], len(asked)),
+		fmt.Sprintln(day(14), day(-1), 16))
 	next.Start()
-	r := next.Succeeds(next.File(invoice(officeCode, supplier, "lost").With("transaction_date", today.AddDate(0, 0, -15).Format(time.RFC3339))),
+	r := next.Succeeds(next.File(invoice(officeCode, supplier, "lost").With("transaction_date",
+		today.AddDate(0, 0, -15).Format(time.RFC3339))),
 		fault.AuthorityIDUnavailable) // its code is lost
 	same(t, "adopted", *r.AuthorityID1, "A-lost")
 	same(t, "sent", o.Calls(), 0)
@@ -554,10 +565,12 @@ func TestAChainWithoutAHeadIsJudgedByItsList(t *testing.T) {
 				return
 			}
 			same(t, "state", restoredState(m, supplier), "chain")
-			if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil); fault.KindOf(err) != fault.Invalid {
+			if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{},
+				nil); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("without a head: %v", err)
 			}
-			c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{Head: country.Link{Position: 2, Hash: "abc"}}, nil)
+			c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier},
+				recovery.From{Head: country.Link{Position: 2, Hash: "abc"}}, nil)
 			must(t, err)
 			same(t, "after", c.After.Position, 2)
 			m.Succeeds(m.File(invoice(officeCode, supplier, "t3")))
@@ -574,14 +587,17 @@ func TestTheFirstDayAskedForFollowsFromTheBackup(t *testing.T) {
 	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
 	day := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
 	sale := func(supplier, id string, days int) paper {
-		return invoice(officeCode, supplier, id).With("transaction_date", time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339))
+		return invoice(officeCode, supplier, id).With("transaction_date",
+			time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339))
 	}
-	prompt, late, idle, open := n.Supplier(officeCode, "prompt"), n.Supplier(officeCode, "late"), n.Supplier(officeCode, "idle"), n.Supplier(officeCode, "open")
+	prompt, late, idle, open := n.Supplier(officeCode, "prompt"), n.Supplier(officeCode, "late"),
+		n.Supplier(officeCode, "idle"), n.Supplier(officeCode, "open")
 	n.Succeeds(n.File(sale(prompt, "t1", 0)))
 	n.Succeeds(n.File(sale(late, "t2", -20)))
 	n.Stop()
 	n.File(sale(open, "t3", -20))
-	execSQL(t, n.DB, "UPDATE operations SET accepted_at = dated_at WHERE supplier_id = $1", open) // it came in time and has waited since
+	// it came in time and has waited since
+	execSQL(t, n.DB, "UPDATE operations SET accepted_at = dated_at WHERE supplier_id = $1", open)
 	must(t, n.Begin(t.Context(), country.Day{}))
 	first := func(supplier string) string {
 		return one[string](t, n.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", supplier)
@@ -594,7 +610,8 @@ func TestTheFirstDayAskedForFollowsFromTheBackup(t *testing.T) {
 	other := newNode(t, dbtest.SQLite(t), o.Setup())
 	since := other.Supplier(officeCode, "s1")
 	must(t, other.Begin(t.Context(), country.Day{Year: 2026, Month: time.January, Day: 2}))
-	same(t, "as the operator said", one[string](t, other.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", since), "2026-01-02")
+	same(t, "as the operator said", one[string](t, other.DB,
+		"SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", since), "2026-01-02")
 }
 
 // A node that does not work waits for one that does.
@@ -654,13 +671,17 @@ func TestHardCase15WhereverTheBackupWasTaken(t *testing.T) {
 	date := time.Now().UTC().Add(-24 * time.Hour).Format(time.RFC3339)
 	var life []*sold
 	for _, class := range []country.Class{country.ByNumber, country.ByKey, country.ByNothing} {
-		supplier := n.Supplier(byNumber, string(class), func(c *onboarding.NewCompany) { c.Settings = country.Settings{"class": string(class)} })
+		supplier := n.Supplier(byNumber, string(class), func(c *onboarding.NewCompany) {
+			c.Settings = country.Settings{"class": string(class)}
+		})
 		id := func(what string) string { return string(class) + what }
 		life = append(life,
 			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("sale")).With("transaction_date", date)},
-			&sold{kind: transaction.Adjustment, body: invoice(byNumber, supplier, id("adjustment")).Adjusts(id("sale"), -10).With("transaction_date", date)},
+			&sold{kind: transaction.Adjustment, body: invoice(byNumber, supplier, id("adjustment")).Adjusts(id("sale"),
+				-10).With("transaction_date", date)},
 			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("second")).With("transaction_date", date)},
-			&sold{kind: transaction.Credit, body: correction(byNumber, id("second"), id("credit")).With("transaction_number", nil).With("transaction_date", date)},
+			&sold{kind: transaction.Credit, body: correction(byNumber, id("second"), id("credit")).With("transaction_number",
+				nil).With("transaction_date", date)},
 		)
 	}
 	backups := []*db.DB{copier(t, url)()}
@@ -708,7 +729,8 @@ func TestAGapIsFoundUnderTheAuthoritysOwnNumber(t *testing.T) {
 	n.Stop()
 	l.list = func(on country.Day) (list []country.Entry, err error) {
 		if on.String() == "2026-03-01" {
-			list = []country.Entry{{Number: "S/N-t1", AuthorityID1: "A-1", At: time.Now()}, {Number: "S/N-t2", AuthorityID1: "A-2", QRCode: "code", At: time.Now()}}
+			list = []country.Entry{{Number: "S/N-t1", AuthorityID1: "A-1", At: time.Now()},
+				{Number: "S/N-t2", AuthorityID1: "A-2", QRCode: "code", At: time.Now()}}
 		}
 		return list, nil
 	}

@@ -26,12 +26,14 @@ func TestARestoredSequenceSkipsAndNeverRepeats(t *testing.T) {
 				for i := range 5 {
 					n.Succeeds(n.File(invoice(filingtest.Sequenced, supplier, "lost-"+string(rune('a'+i)))))
 				}
-				drawn := filingtest.One[int64](t, d, "SELECT next FROM sequences WHERE country = $1 AND live = $2", filingtest.Sequenced, false)
+				drawn := filingtest.One[int64](t, d, "SELECT next FROM sequences WHERE country = $1 AND live = $2",
+					filingtest.Sequenced, false)
 				n.Stop()
 
 				back := newNode(t, copied, a.Setup())
 				must(t, back.Begin(t.Context(), country.Day{}))
-				next := filingtest.One[int64](t, copied, "SELECT next FROM sequences WHERE country = $1 AND live = $2", filingtest.Sequenced, false)
+				next := filingtest.One[int64](t, copied, "SELECT next FROM sequences WHERE country = $1 AND live = $2",
+					filingtest.Sequenced, false)
 				if next < drawn {
 					t.Fatalf("%d is next, and %d was drawn before", next, drawn-1)
 				}

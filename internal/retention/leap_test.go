@@ -14,12 +14,13 @@ func TestALeapIsDoubtedAtItsLimits(t *testing.T) {
 		rounds []time.Time // newest first
 		want   time.Time
 	}{
-		"the first round ever":              {nil, time.Time{}},
-		"thirty days after the last":        {[]time.Time{ago(leapMin)}, time.Time{}},
-		"a moment more":                     {[]time.Time{ago(leapMin + 1)}, now.Add(leapWait)},
-		"almost a week after a leap":        {[]time.Time{ago(leapWait - 1), ago(20 * leapMin)}, now.Add(1)},
-		"a week after it":                   {[]time.Time{ago(leapWait), ago(20 * leapMin)}, time.Time{}},
-		"a clock that was put back":         {[]time.Time{now.AddDate(9, 0, 0), ago(time.Hour), ago(25 * time.Hour)}, time.Time{}},
+		"the first round ever":       {nil, time.Time{}},
+		"thirty days after the last": {[]time.Time{ago(leapMin)}, time.Time{}},
+		"a moment more":              {[]time.Time{ago(leapMin + 1)}, now.Add(leapWait)},
+		"almost a week after a leap": {[]time.Time{ago(leapWait - 1), ago(20 * leapMin)}, now.Add(1)},
+		"a week after it":            {[]time.Time{ago(leapWait), ago(20 * leapMin)}, time.Time{}},
+		"a clock that was put back": {[]time.Time{now.AddDate(9, 0, 0), ago(time.Hour), ago(25 * time.Hour)},
+			time.Time{}},
 		"ahead, put back, and off for long": {[]time.Time{now.AddDate(9, 0, 0), ago(2 * leapMin)}, now.Add(leapWait)},
 	} {
 		if got := doubted(c.rounds, now); !got.Equal(c.want) {

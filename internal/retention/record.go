@@ -78,7 +78,9 @@ func (r *retirement) all(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.Join(r.tell(ctx), r.cfg.DB.Write(ctx, func(tx *db.Tx) error { return tx.Exec(advanceSQL, r.client.ID, clean, string(goal)) }))
+	return errors.Join(r.tell(ctx), r.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		return tx.Exec(advanceSQL, r.client.ID, clean, string(goal))
+	}))
 }
 
 // step looks at a stretch and destroys what has expired of it.
@@ -119,6 +121,7 @@ func (r *retirement) tell(ctx context.Context) error {
 	if r.operations == 0 {
 		return nil
 	}
-	return r.cfg.Operators.Record(ctx, audit.Actor{Name: "retention"}, operator.Act{Action: "records.retired", Subject: r.client.ID, ClientID: r.client.ID,
-		After: map[string]int{"operations": r.operations, "documents": r.documents}})
+	return r.cfg.Operators.Record(ctx, audit.Actor{Name: "retention"},
+		operator.Act{Action: "records.retired", Subject: r.client.ID, ClientID: r.client.ID,
+			After: map[string]int{"operations": r.operations, "documents": r.documents}})
 }

@@ -87,7 +87,8 @@ type Counts struct {
 }
 
 func (c *Counts) add(d Counts) {
-	c.Operations, c.Documents, c.Events, c.Tries = c.Operations+d.Operations, c.Documents+d.Documents, c.Events+d.Events, c.Tries+d.Tries
+	c.Operations, c.Documents, c.Events, c.Tries = c.Operations+d.Operations, c.Documents+d.Documents, c.Events+d.Events,
+		c.Tries+d.Tries
 	c.Calls, c.Links, c.Validations, c.Alerts = c.Calls+d.Calls, c.Links+d.Links, c.Validations+d.Validations, c.Alerts+d.Alerts
 }
 
@@ -96,9 +97,10 @@ type Report struct {
 	StartedAt time.Time `json:"-"`
 	EndedAt   time.Time `json:"-"`
 	Removed   Counts    `json:"removed"`
-	Waits     bool      `json:"waits,omitempty"`  // the clock leapt, or another database may be the real one: nothing was forgotten
-	Held      []string  `json:"held,omitempty"`   // clients under a legal hold, left alone
-	Failed    []string  `json:"failed,omitempty"` // what went wrong, by client
+	// the clock leapt, or another database may be the real one: nothing was forgotten
+	Waits  bool     `json:"waits,omitempty"`
+	Held   []string `json:"held,omitempty"`   // clients under a legal hold, left alone
+	Failed []string `json:"failed,omitempty"` // what went wrong, by client
 }
 
 // Round forgets once what is due. The error is what went wrong on the way; the

@@ -19,7 +19,8 @@ func TestTheFirstMigrationIsOneLine(t *testing.T) {
 	needs.NotRaced(t, "one caller at a time")
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		var said dbtest.Journal
-		d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		d, err := db.Open(context.Background(),
+			db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		must(t, err)
 		defer func() { _ = d.Close() }() // tested elsewhere
 		steps, err := schema.Migrate(context.Background(), d)

@@ -32,7 +32,8 @@ var ErrOld = errors.New("the database has an older schema: run `tributary migrat
 var ErrNew = errors.New("the database has a newer schema than this program knows: use the newer program")
 
 // ErrUnreleased reports a database of a program from before the first release.
-var ErrUnreleased = errors.New("the database was made by a program from before version 0.9.0, the first release; it cannot be migrated: begin with an empty one")
+var ErrUnreleased = errors.New(
+	"the database was made by a program from before version 0.9.0, the first release; it cannot be migrated: begin with an empty one")
 
 // session is the engine's side of a migration, while no other node migrates.
 type session interface {
@@ -180,12 +181,14 @@ func step(ctx context.Context, d *db.DB, s session, m migration) (bool, error) {
 	case digest == m.digest():
 		return false, nil
 	case digest != "":
-		return false, fmt.Errorf("applied in another form (digest %s, this program has %s): a published step was edited", digest, m.digest())
+		return false, fmt.Errorf("applied in another form (digest %s, this program has %s): a published step was edited",
+			digest, m.digest())
 	}
 	begun := time.Now()
 	log := d.Log().With("step", fmt.Sprintf("%04d_%s", m.version, m.name))
 	log.Log(ctx, m.level(), "migration begins")
-	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(), db.Micros(d.Now()))
+	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(),
+		db.Micros(d.Now()))
 	err = telling(ctx, func() {
 		log.Info("migration goes on", "for", time.Since(begun).Round(time.Second))
 	}, func() error { return s.step(ctx, m, record) })

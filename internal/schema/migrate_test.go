@@ -70,19 +70,23 @@ func future(engine string, version int) schema.Step {
 }
 
 var (
-	newTable  = regexp.MustCompile(`(?is)create\s+table\s+(?:if\s+not\s+exists\s+)?([a-z_0-9]+)`)
-	oldTable  = regexp.MustCompile(`(?is)(?:alter\s+table|insert\s+into|delete\s+from|\bupdate|(?:create\s+(?:unique\s+)?index\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on)|trigger\s+[a-z_0-9]+\s+(?:before|after)\s+[a-z ,_]+?\s+on)\s+(?:only\s+)?([a-z_0-9]+)`)
-	newIndex  = regexp.MustCompile(`(?is)create\s+(?:unique\s+)?index\s+(concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on\s+([a-z_0-9]+)`)
+	newTable = regexp.MustCompile(`(?is)create\s+table\s+(?:if\s+not\s+exists\s+)?([a-z_0-9]+)`)
+	oldTable = regexp.MustCompile(
+		`(?is)(?:alter\s+table|insert\s+into|delete\s+from|\bupdate|(?:create\s+(?:unique\s+)?index\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on)|trigger\s+[a-z_0-9]+\s+(?:before|after)\s+[a-z ,_]+?\s+on)\s+(?:only\s+)?([a-z_0-9]+)`)
+	newIndex = regexp.MustCompile(
+		`(?is)create\s+(?:unique\s+)?index\s+(concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on\s+([a-z_0-9]+)`)
 	comments  = regexp.MustCompile(`--[^\n]*`)
 	bodies    = regexp.MustCompile(`(?is)\$\$.*?\$\$|begin\s+select\s+raise.*?end`)
 	forbidden = map[string]*regexp.Regexp{
-		"drops something":                     regexp.MustCompile(`(?i)\bdrop\b`),
-		"renames something":                   regexp.MustCompile(`(?i)\brename\b`),
-		"changes a column's type":             regexp.MustCompile(`(?i)alter\s+(column\s+)?[a-z_0-9]+\s+(set\s+data\s+)?type\b`),
-		"makes an old column NOT NULL":        regexp.MustCompile(`(?i)set\s+not\s+null`),
-		"takes a default away":                regexp.MustCompile(`(?i)drop\s+default`),
-		"truncates":                           regexp.MustCompile(`(?i)(^|;)\s*truncate\b`),
-		"begins or ends a transaction itself": regexp.MustCompile(`(?i)(^|;)\s*(begin|commit|rollback)\s*(transaction|work)?\s*(;|$)`),
+		"drops something":   regexp.MustCompile(`(?i)\bdrop\b`),
+		"renames something": regexp.MustCompile(`(?i)\brename\b`),
+		"changes a column's type": regexp.MustCompile(
+			`(?i)alter\s+(column\s+)?[a-z_0-9]+\s+(set\s+data\s+)?type\b`),
+		"makes an old column NOT NULL": regexp.MustCompile(`(?i)set\s+not\s+null`),
+		"takes a default away":         regexp.MustCompile(`(?i)drop\s+default`),
+		"truncates":                    regexp.MustCompile(`(?i)(^|;)\s*truncate\b`),
+		"begins or ends a transaction itself": regexp.MustCompile(
+			`(?i)(^|;)\s*(begin|commit|rollback)\s*(transaction|work)?\s*(;|$)`),
 	}
 	dropTrigger = regexp.MustCompile(`(?i)drop\s+trigger\s+([a-z_0-9]+)\s*;`)
 	addColumn   = regexp.MustCompile(`(?is)add\s+(?:column\s+)?[^;]*`)
@@ -116,13 +120,15 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 			text := withoutReplaced(statements(step.Script))
 			for what, pattern := range forbidden {
 				if found := pattern.FindString(text); found != "" {
-					t.Errorf("%s %s: %q. Steps are additive: a node of the version before goes on working", name, what, strings.TrimSpace(found))
+					t.Errorf("%s %s: %q. Steps are additive: a node of the version before goes on working", name, what,
+						strings.TrimSpace(found))
 				}
 			}
 			for _, add := range addColumn.FindAllString(text, -1) {
 				lower := strings.ToLower(add)
 				if strings.Contains(lower, "not null") && !strings.Contains(lower, "default") {
-					t.Errorf("%s: %q is NOT NULL without a default: a node of the version before cannot insert any more", name, strings.TrimSpace(add))
+					t.Errorf("%s: %q is NOT NULL without a default: a node of the version before cannot insert any more", name,
+						strings.TrimSpace(add))
 				}
 			}
 			if !strings.Contains(step.Script, "-- Owner: ") {
@@ -159,13 +165,16 @@ func TestAdditiveCheckCatches(t *testing.T) {
 			t.Errorf("%q passes", text)
 		}
 	}
-	if left := withoutReplaced("DROP TRIGGER a;\nCREATE TRIGGER a BEFORE UPDATE ON x"); forbidden["drops something"].MatchString(left) {
+	if left := withoutReplaced(
+		"DROP TRIGGER a;\nCREATE TRIGGER a BEFORE UPDATE ON x"); forbidden["drops something"].MatchString(left) {
 		t.Errorf("a trigger that is replaced is dropped: %q", left)
 	}
-	if left := withoutReplaced("DROP TRIGGER a;\nCREATE TRIGGER b BEFORE UPDATE ON x"); !forbidden["drops something"].MatchString(left) {
+	if left := withoutReplaced(
+		"DROP TRIGGER a;\nCREATE TRIGGER b BEFORE UPDATE ON x"); !forbidden["drops something"].MatchString(left) {
 		t.Errorf("a trigger that is gone passes: %q", left)
 	}
-	if add := addColumn.FindString("ALTER TABLE a ADD COLUMN b TEXT NOT NULL; CREATE TABLE c (d TEXT DEFAULT '')"); !strings.HasSuffix(add, "NOT NULL") {
+	if add := addColumn.FindString(
+		"ALTER TABLE a ADD COLUMN b TEXT NOT NULL; CREATE TABLE c (d TEXT DEFAULT '')"); !strings.HasSuffix(add, "NOT NULL") {
 		t.Errorf("the added column is read as %q", add)
 	}
 }
@@ -187,7 +196,10 @@ func TestEnginesHaveTheSameSteps(t *testing.T) {
 		if lite[i].Version != pg[i].Version || lite[i].Name != pg[i].Name {
 			t.Errorf("%04d_%s for SQLite, %04d_%s for PostgreSQL", lite[i].Version, lite[i].Name, pg[i].Version, pg[i].Name)
 		}
-		b := slices.DeleteFunc(tablesOf(pg[i]), func(table string) bool { return table == "schema_roles" || table == "partitioned" }) // SQLite has neither roles nor partitions
+		// SQLite has neither roles nor partitions
+		b := slices.DeleteFunc(tablesOf(pg[i]), func(table string) bool {
+			return table == "schema_roles" || table == "partitioned"
+		})
 		if a := tablesOf(lite[i]); !slices.Equal(a, b) {
 			t.Errorf("%04d_%s makes %v for SQLite and %v for PostgreSQL", lite[i].Version, lite[i].Name, a, b)
 		}
@@ -212,7 +224,8 @@ func TestVersionsThatTouchOldTablesHaveACase(t *testing.T) {
 		for _, m := range oldTable.FindAllStringSubmatch(statements(s.Script), -1) {
 			table := strings.ToLower(m[1])
 			if _, ok := cases[s.Version]; !ok && !slices.Contains(made, table) {
-				t.Errorf("%04d_%s touches %s of an earlier version: add its before/after test to migrationCases", s.Version, s.Name, table)
+				t.Errorf("%04d_%s touches %s of an earlier version: add its before/after test to migrationCases", s.Version,
+					s.Name, table)
 			}
 		}
 	}
@@ -342,7 +355,8 @@ func TestForeignSchemasAreRefused(t *testing.T) {
 		d, err := db.Open(ctx, db.Config{URL: url})
 		must(t, err)
 		defer func() { _ = d.Close() }() // tested elsewhere
-		if err := schema.Check(ctx, d); !errors.Is(err, schema.ErrOld) || !strings.Contains(err.Error(), "tributary migrate") {
+		if err := schema.Check(ctx, d); !errors.Is(err, schema.ErrOld) ||
+			!strings.Contains(err.Error(), "tributary migrate") {
 			t.Errorf("an empty database passes: %v", err)
 		}
 		_, err = schema.Migrate(ctx, d)
@@ -364,7 +378,8 @@ func TestForeignSchemasAreRefused(t *testing.T) {
 			}
 		}
 		exec("UPDATE schema_version SET name = 'first', digest = 'edited' WHERE version = 1")
-		if _, err := schema.Migrate(ctx, d); err == nil || !strings.Contains(err.Error(), "a published step was edited") || !strings.Contains(err.Error(), "0001") {
+		if _, err := schema.Migrate(ctx, d); err == nil || !strings.Contains(err.Error(), "a published step was edited") ||
+			!strings.Contains(err.Error(), "0001") {
 			t.Errorf("an edited step: %v", err)
 		}
 		exec("DELETE FROM schema_version WHERE version = 1")

@@ -153,7 +153,8 @@ func DropPartition(ctx context.Context, d *db.DB, p Partition, before time.Time)
 // DropDays drops the partitions of a table that ended before an instant, unless
 // something of them stays, and answers how many rows they had. What is due again
 // when the table is held stays in any case, and is no failure.
-func DropDays(ctx context.Context, d *db.DB, table string, before time.Time, stays func(r db.Reader, day Partition) (bool, error)) (rows int, err error) {
+func DropDays(ctx context.Context, d *db.DB, table string, before time.Time,
+	stays func(r db.Reader, day Partition) (bool, error)) (rows int, err error) {
 	all, err := Partitions(ctx, d)
 	wrong := []error{err}
 	for _, day := range all {
@@ -167,7 +168,8 @@ func DropDays(ctx context.Context, d *db.DB, table string, before time.Time, sta
 	return rows, errors.Join(wrong...)
 }
 
-func dropDay(ctx context.Context, d *db.DB, day Partition, before time.Time, stays func(r db.Reader, day Partition) (bool, error)) (rows int, err error) {
+func dropDay(ctx context.Context, d *db.DB, day Partition, before time.Time,
+	stays func(r db.Reader, day Partition) (bool, error)) (rows int, err error) {
 	kept := false
 	err = d.Read(ctx, func(r db.Reader) (err error) {
 		if kept, err = stays(r, day); err != nil || kept {

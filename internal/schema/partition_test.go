@@ -100,7 +100,8 @@ func startWriters(t *testing.T, d *db.DB, p parted) *writers {
 // lets hold the table now: who waited for that would wait for ever.
 func (c *writers) goOn(t *testing.T) {
 	t.Helper()
-	for enough := c.written.Load() + 20; c.written.Load() < enough; time.Sleep(time.Millisecond) { // a load has no signal to give
+	// a load has no signal to give
+	for enough := c.written.Load() + 20; c.written.Load() < enough; time.Sleep(time.Millisecond) {
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -121,7 +122,8 @@ func TestANewDayHasWhatItsTableHas(t *testing.T) {
 	p, ctx := ofEvents(), t.Context()
 	d := dbtest.Open(t, db.Config{URL: url})
 	owner := dbtest.Connect(t, url)
-	_, err := owner.Exec(ctx, "CREATE POLICY reports ON webhook_events AS RESTRICTIVE FOR SELECT TO "+dbtest.ReadRole+" USING (lane <> 'hidden')")
+	_, err := owner.Exec(ctx,
+		"CREATE POLICY reports ON webhook_events AS RESTRICTIVE FOR SELECT TO "+dbtest.ReadRole+" USING (lane <> 'hidden')")
 	must(t, err)
 	for i, lane := range []string{"a", "hidden"} {
 		must(t, d.Write(ctx, func(tx *db.Tx) error { return p.add(tx, p.id(time.Now(), i), lane, "try", time.Now()) }))
@@ -142,16 +144,21 @@ func TestANewDayHasWhatItsTableHas(t *testing.T) {
 		t.Error("a new day takes a status that there is not")
 	}
 	for _, part := range []string{"before", "rest", later.UTC().Format("20060102")} {
-		if n := dbtest.Count(t, d, "SELECT count(*) FROM pg_class WHERE relname = 'webhook_events_"+part+"' AND reloptions @> ARRAY['autovacuum_vacuum_scale_factor=0.005', 'autovacuum_vacuum_threshold=5000']"); n != 1 {
+		if n := dbtest.Count(t, d,
+			"SELECT count(*) FROM pg_class WHERE relname = 'webhook_events_"+part+
+				"' AND reloptions @> ARRAY['autovacuum_vacuum_scale_factor=0.005', 'autovacuum_vacuum_threshold=5000']"); n != 1 {
 			t.Errorf("%s is not vacuumed as the table was", part)
 		}
 	}
 	seen := func(client, table string) (n int) {
 		t.Helper()
-		must(t, node.Read(db.ForClient(ctx, client), func(r db.Reader) error { return r.Row("SELECT count(*) FROM " + table).Scan(&n) }))
+		must(t, node.Read(db.ForClient(ctx, client), func(r db.Reader) error {
+			return r.Row("SELECT count(*) FROM " + table).Scan(&n)
+		}))
 		return n
 	}
-	if a, b, c, e := seen("c", "webhook_events"), seen("c", "webhook_tries"), seen("other", "webhook_events"), seen("other", "webhook_tries"); a != 2 || b != 2 || c+e != 0 {
+	if a, b, c, e := seen("c", "webhook_events"), seen("c", "webhook_tries"), seen("other", "webhook_events"),
+		seen("other", "webhook_tries"); a != 2 || b != 2 || c+e != 0 {
 		t.Errorf("a client sees %d events and %d tries, another %d and %d", a, b, c, e)
 	}
 }
@@ -178,11 +185,15 @@ func TestTheServingRoleMakesAndDropsDays(t *testing.T) {
 	for i := range schema.PartitionsAhead + 1 {
 		at := now.AddDate(0, 0, i)
 		for _, p := range []parted{ofCalls(), ofEvents()} {
-			must(t, d.Write(ctx, func(tx *db.Tx) error { return p.add(tx, p.id(at, 100+i), "c|XX|test|0|s", fmt.Sprint("o", i), at) }))
+			must(t, d.Write(ctx, func(tx *db.Tx) error {
+				return p.add(tx, p.id(at, 100+i), "c|XX|test|0|s", fmt.Sprint("o", i), at)
+			}))
 		}
 	}
-	for table, want := range map[string]int{"exchanges_rest": 2, "exchanges_" + now.Format("20060102"): 1, "exchange_operations_" + now.AddDate(0, 0, 7).Format("20060102"): 1, "exchanges_before": 0,
-		"webhook_events_rest": 2, "webhook_events_" + now.Format("20060102"): 1, "webhook_tries_" + now.AddDate(0, 0, 7).Format("20060102"): 1, "webhook_events_before": 0} {
+	for table, want := range map[string]int{"exchanges_rest": 2, "exchanges_" + now.Format("20060102"): 1,
+		"exchange_operations_" + now.AddDate(0, 0, 7).Format("20060102"): 1, "exchanges_before": 0,
+		"webhook_events_rest": 2, "webhook_events_" + now.Format("20060102"): 1,
+		"webhook_tries_" + now.AddDate(0, 0, 7).Format("20060102"): 1, "webhook_events_before": 0} {
 		if n := ownCount(t, owner, "SELECT count(*) FROM "+table); n != want {
 			t.Errorf("%d rows in %s, want %d", n, table, want)
 		}
@@ -211,21 +222,28 @@ func TestTheServingRoleMakesAndDropsDays(t *testing.T) {
 	}
 	conn := dbtest.Connect(t, served)
 	// As docs/operations.md says, where the rest has become too large to be looked through beside writers.
-	if _, err := conn.Exec(ctx, "SELECT make_partition('exchanges', current_date - DATE '1970-01-01' + 100, 0)"); err == nil || !strings.Contains(err.Error(), "exchanges_rest has grown to 8192 bytes") {
+	if _, err := conn.Exec(ctx, "SELECT make_partition('exchanges', current_date - DATE '1970-01-01' + 100, 0)"); err ==
+		nil || !strings.Contains(err.Error(), "exchanges_rest has grown to 8192 bytes") {
 		t.Errorf("a rest that is too large: %v", err)
 	}
-	must(t, dbtest.Connect(t, owner).QueryRow(ctx, "SELECT count(make_partition('exchanges', current_date - DATE '1970-01-01' + n, 1000000000000)) FROM generate_series(100, 101) AS n").Scan(&made))
-	if n := ownCount(t, owner, "SELECT count(*) FROM pg_class WHERE relname = 'exchanges_"+time.Now().UTC().AddDate(0, 0, 101).Format("20060102")+"'"); n != 1 {
+	must(t, dbtest.Connect(t, owner).QueryRow(ctx,
+		"SELECT count(make_partition('exchanges', current_date - DATE '1970-01-01' + n, 1000000000000)) FROM generate_series(100, 101) AS n").Scan(&made))
+	if n := ownCount(t, owner,
+		"SELECT count(*) FROM pg_class WHERE relname = 'exchanges_"+time.Now().UTC().AddDate(0, 0, 101).Format("20060102")+
+			"'"); n != 1 {
 		t.Error("an operator's partition is not made")
 	}
 	for _, statement := range []string{
-		"DROP TABLE exchanges_rest", "TRUNCATE exchanges", "CREATE TABLE mine PARTITION OF exchanges FOR VALUES FROM ('0') TO ('1')", "SELECT * FROM exchanges_rest",
+		"DROP TABLE exchanges_rest", "TRUNCATE exchanges",
+		"CREATE TABLE mine PARTITION OF exchanges FOR VALUES FROM ('0') TO ('1')", "SELECT * FROM exchanges_rest",
 		"ALTER TABLE exchanges DETACH PARTITION exchanges_rest", "UPDATE partitioned SET first_day = 0",
 	} {
 		refusedAs(t, conn, statement)
 	}
-	for _, statement := range []string{"SELECT drop_partition('exchanges_rest', 99999)", "SELECT drop_partition('operations', 99999)", "SELECT drop_partition('exchanges', 99999)",
-		fmt.Sprintf("SELECT drop_partition('exchanges_%s', %d)", now.AddDate(0, 0, 6).Format("20060102"), now.Unix()/86400), "SELECT make_partition('operations', 99999, 1)", "SELECT make_partition('exchanges', 1, 1)"} {
+	for _, statement := range []string{"SELECT drop_partition('exchanges_rest', 99999)",
+		"SELECT drop_partition('operations', 99999)", "SELECT drop_partition('exchanges', 99999)",
+		fmt.Sprintf("SELECT drop_partition('exchanges_%s', %d)", now.AddDate(0, 0, 6).Format("20060102"), now.Unix()/86400),
+		"SELECT make_partition('operations', 99999, 1)", "SELECT make_partition('exchanges', 1, 1)"} {
 		if _, err := conn.Exec(ctx, statement); err == nil {
 			t.Errorf("%s is done", statement)
 		}
@@ -282,7 +300,8 @@ func TestADayInUseIsNotDropped(t *testing.T) {
 			_, err := schema.DropDays(t.Context(), d, table, end, func(r db.Reader, day schema.Partition) (bool, error) {
 				return day.From == "", nil // the first partition has rows of today
 			})
-			if err == nil || !strings.Contains(err.Error(), "drop partition "+table+"_"+now.Format("20060102")) || !strings.Contains(err.Error(), "lock timeout") {
+			if err == nil || !strings.Contains(err.Error(), "drop partition "+table+"_"+now.Format("20060102")) ||
+				!strings.Contains(err.Error(), "lock timeout") {
 				t.Errorf("%s beside a reader: %v", table, err)
 			}
 		})
@@ -300,7 +319,9 @@ func TestADayInUseIsNotDropped(t *testing.T) {
 			t.Errorf("%s afterwards: %v", table, err)
 		}
 	}
-	if n := dbtest.Count(t, d, "SELECT count(*) FROM pg_class WHERE relname ~ '_(before|"+now.Format("20060102")+")$' AND relispartition AND relkind = 'r'"); n != 0 {
+	if n := dbtest.Count(t, d,
+		"SELECT count(*) FROM pg_class WHERE relname ~ '_(before|"+now.Format("20060102")+
+			")$' AND relispartition AND relkind = 'r'"); n != 0 {
 		t.Errorf("%d days are left", n)
 	}
 }
@@ -315,7 +336,10 @@ func TestADayWithSomethingDueIsNotDropped(t *testing.T) {
 	}))
 	dbtest.Ahead(t, d, 60+90)
 	drop := func() (int, error) {
-		return schema.DropDays(t.Context(), d, "webhook_events", time.Now().AddDate(0, 0, 60), func(db.Reader, schema.Partition) (bool, error) { return false, nil })
+		return schema.DropDays(t.Context(), d, "webhook_events", time.Now().AddDate(0, 0, 60),
+			func(db.Reader, schema.Partition) (bool, error) {
+				return false, nil
+			})
 	}
 	if rows, err := drop(); rows != 0 || err != nil || dbtest.Count(t, d, "SELECT count(*) FROM webhook_events") != 1 {
 		t.Errorf("%d rows are gone: %v", rows, err)

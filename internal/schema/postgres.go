@@ -120,7 +120,8 @@ func (s *pgSession) step(ctx context.Context, m migration, record string) error 
 		return err
 	}
 	for i, ix := range indexes {
-		s.d.Log().Log(ctx, m.level(), "building an index while others write", "index", ix.name, "table", ix.table, "number", i+1, "of", len(indexes))
+		s.d.Log().Log(ctx, m.level(), "building an index while others write", "index", ix.name, "table", ix.table, "number",
+			i+1, "of", len(indexes))
 		if err := s.index(ctx, ix); err != nil {
 			return fmt.Errorf("index %s: %w", ix.name, err)
 		}
@@ -138,7 +139,8 @@ func (s *pgSession) begin(ctx context.Context, m migration, script string) error
 	case err != nil:
 		return err
 	case digest != m.digest():
-		return fmt.Errorf("begun in another form (digest %s, this program has %s): finish it with the program that began it", digest, m.digest())
+		return fmt.Errorf("begun in another form (digest %s, this program has %s): finish it with the program that began it",
+			digest, m.digest())
 	}
 	return nil
 }
@@ -173,9 +175,11 @@ func (s *pgSession) tell(ctx context.Context, ix newIndex, begun time.Time) {
 	defer cancel()
 	var phase string
 	var done, total int64
-	err := s.d.Ask(ctx, []any{&phase, &done, &total}, "SELECT phase, greatest(blocks_done, tuples_done), greatest(blocks_total, tuples_total) FROM pg_stat_progress_create_index WHERE relid = to_regclass($1) LIMIT 1", ix.table)
+	err := s.d.Ask(ctx, []any{&phase, &done, &total},
+		"SELECT phase, greatest(blocks_done, tuples_done), greatest(blocks_total, tuples_total) FROM pg_stat_progress_create_index WHERE relid = to_regclass($1) LIMIT 1", ix.table)
 	if err == nil {
-		s.d.Log().Info("building an index", "index", ix.name, "phase", phase, "done", done, "of", total, "for", time.Since(begun).Round(time.Second))
+		s.d.Log().Info("building an index", "index", ix.name, "phase", phase, "done", done, "of", total, "for",
+			time.Since(begun).Round(time.Second))
 	}
 }
 

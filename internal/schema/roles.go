@@ -90,16 +90,18 @@ func clientTables() map[string]visible {
 		"companies":           {rows: ofClient},
 		"company_logos":       {rows: ofClient},
 		"company_credentials": {rows: ofClient, columns: "client_id, company_id, login, subject, fingerprint, expires_at"},
-		"onboarding_jobs":     {rows: ofClient, columns: "job_id, client_id, company_id, external_id, kind, status, country, errors, created_at, updated_at"},
-		"onboarding_visits":   {rows: ofClient, columns: "job_id, client_id, company_id, country, live, address, created_at, expires_at, used_at"},
-		"lookups":             {rows: ofClient},
-		"lookup_entries":      {rows: ofLookup},
-		"lookup_answers":      {rows: ofLookup},
-		"webhook_events":      {rows: ofClient},
-		"webhook_tries":       {rows: through("webhook_events", "webhook_id")},
-		"intake":              {rows: ofAnyone}, // its one row shows who reads that the policies are theirs: see [Shows]
-		"restorations":        {},
-		"authority_breakers":  {},
+		"onboarding_jobs": {rows: ofClient,
+			columns: "job_id, client_id, company_id, external_id, kind, status, country, errors, created_at, updated_at"},
+		"onboarding_visits": {rows: ofClient,
+			columns: "job_id, client_id, company_id, country, live, address, created_at, expires_at, used_at"},
+		"lookups":            {rows: ofClient},
+		"lookup_entries":     {rows: ofLookup},
+		"lookup_answers":     {rows: ofLookup},
+		"webhook_events":     {rows: ofClient},
+		"webhook_tries":      {rows: through("webhook_events", "webhook_id")},
+		"intake":             {rows: ofAnyone}, // its one row shows who reads that the policies are theirs: see [Shows]
+		"restorations":       {},
+		"authority_breakers": {},
 	}
 }
 
@@ -135,7 +137,8 @@ func Grant(ctx context.Context, d *db.DB, r Roles) error {
 	if err := s.makeRoles(ctx, r); err != nil {
 		return err
 	}
-	remember := fmt.Sprintf("INSERT INTO schema_roles (serve, read) VALUES ('%[1]s', '%[2]s') ON CONFLICT (serve) DO UPDATE SET read = '%[2]s'",
+	remember := fmt.Sprintf(
+		"INSERT INTO schema_roles (serve, read) VALUES ('%[1]s', '%[2]s') ON CONFLICT (serve) DO UPDATE SET read = '%[2]s'",
 		quoted(r.Serve), quoted(r.Read))
 	if err := s.exec(ctx, remember); err != nil {
 		return fmt.Errorf("remember the roles: %w", err)
@@ -154,8 +157,10 @@ func (s *pgSession) makeRoles(ctx context.Context, r Roles) error {
 			continue
 		}
 		err := s.run(ctx, "CREATE ROLE "+ident(role.name)+" "+role.kind)
-		if state := db.SQLState(err); err != nil && state != db.DuplicateObject && state != db.UniqueViolation { // by another database's migration meanwhile
-			return fmt.Errorf("make role %s (or let somebody who may do it: CREATE ROLE %s %s): %w", role.name, ident(role.name), role.kind, err)
+		// by another database's migration meanwhile
+		if state := db.SQLState(err); err != nil && state != db.DuplicateObject && state != db.UniqueViolation {
+			return fmt.Errorf("make role %s (or let somebody who may do it: CREATE ROLE %s %s): %w", role.name,
+				ident(role.name), role.kind, err)
 		}
 	}
 	var strong string
@@ -165,7 +170,8 @@ func (s *pgSession) makeRoles(ctx context.Context, r Roles) error {
 		return fmt.Errorf("look at what the roles may do already: %w", err)
 	}
 	if strong != "" {
-		return fault.New(fault.Invalid, "role %s is a superuser, bypasses row security, or is a member of the owner of the tables: nothing would be kept from it", strong)
+		return fault.New(fault.Invalid,
+			"role %s is a superuser, bypasses row security, or is a member of the owner of the tables: nothing would be kept from it", strong)
 	}
 	if r.Password.IsZero() {
 		return nil
@@ -225,11 +231,14 @@ func (s *pgSession) grant(ctx context.Context, all []Roles) error {
 	for _, r := range all {
 		var schema string
 		var creates bool
-		if err := s.conn.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'CREATE')", r.Serve).Scan(&schema, &creates); err != nil {
+		if err := s.conn.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'CREATE')",
+			r.Serve).Scan(&schema, &creates); err != nil {
 			return fmt.Errorf("look whether %s could change the schema: %w", r.Serve, err)
 		}
 		if creates {
-			return fault.New(fault.Invalid, "role %s could still make tables: have the owner of the schema run REVOKE CREATE ON SCHEMA %s FROM PUBLIC", r.Serve, ident(schema))
+			return fault.New(fault.Invalid,
+				"role %s could still make tables: have the owner of the schema run REVOKE CREATE ON SCHEMA %s FROM PUBLIC",
+				r.Serve, ident(schema))
 		}
 	}
 	return s.d.FindRoles(ctx)
@@ -244,7 +253,8 @@ func (s *pgSession) tables(ctx context.Context) ([]string, error) {
 // them may not.
 func (s *pgSession) join(ctx context.Context, r Roles) error {
 	var joined bool
-	if err := s.conn.QueryRow(ctx, "SELECT pg_has_role($1::name, $2::name, "+db.Becomes+")", r.Serve, r.Read).Scan(&joined); err != nil {
+	if err := s.conn.QueryRow(ctx, "SELECT pg_has_role($1::name, $2::name, "+db.Becomes+")", r.Serve,
+		r.Read).Scan(&joined); err != nil {
 		return fmt.Errorf("look whether %s may become %s: %w", r.Serve, r.Read, err)
 	}
 	if joined {
@@ -270,7 +280,8 @@ func grantScript(r Roles, tables []string) string {
 	serve, read := ident(r.Serve), ident(r.Read)
 	list := listed(tables)
 	script := []string{
-		"DO $$ BEGIN EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC, " + quoted(serve) + ", " + quoted(read) + "', current_schema()); " +
+		"DO $$ BEGIN EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC, " + quoted(serve) + ", " + quoted(read) +
+			"', current_schema()); " +
 			"EXECUTE format('GRANT USAGE ON SCHEMA %I TO " + quoted(serve) + ", " + quoted(read) + "', current_schema()); " +
 			"EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO " + quoted(serve) + "', current_schema()); " +
 			"EXECUTE format('GRANT CONNECT ON DATABASE %I TO " + quoted(serve) + "', current_database()); END $$",

@@ -19,7 +19,8 @@ const benchOperation = `INSERT INTO operations (operation_id, client_id, transac
 func BenchmarkRowSecurity(b *testing.B) {
 	served, owner := dbtest.ServedURL(b)
 	d, mine := dbtest.Open(b, db.Config{URL: served}), dbtest.Open(b, db.Config{URL: owner, NoWorkers: true})
-	for _, statement := range []string{benchOperation, "INSERT INTO bodies (operation_id, body) SELECT operation_id, 'body' FROM operations", "ANALYZE"} {
+	for _, statement := range []string{benchOperation,
+		"INSERT INTO bodies (operation_id, body) SELECT operation_id, 'body' FROM operations", "ANALYZE"} {
 		if err := mine.Write(b.Context(), func(tx *db.Tx) error { return tx.Exec(statement) }); err != nil {
 			b.Fatal(err)
 		}
@@ -30,7 +31,8 @@ func BenchmarkRowSecurity(b *testing.B) {
 	}
 	reads := map[string]func(r db.Reader, n int) error{
 		"operation": func(r db.Reader, n int) error {
-			return ids(r, "SELECT result FROM operations WHERE operation_id = $1 AND client_id = $2", fmt.Sprintf("o%08d", n), fmt.Sprint("c", n%50))
+			return ids(r, "SELECT result FROM operations WHERE operation_id = $1 AND client_id = $2", fmt.Sprintf("o%08d", n),
+				fmt.Sprint("c", n%50))
 		},
 		"body": func(r db.Reader, n int) error {
 			return ids(r, "SELECT operation_id FROM bodies WHERE operation_id = $1", fmt.Sprintf("o%08d", n))

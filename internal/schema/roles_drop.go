@@ -77,7 +77,8 @@ func (s *pgSession) dismiss(ctx context.Context, r Roles) (left string, err erro
 		gone = append(gone, r.Read)
 	}
 	for _, role := range gone {
-		script := "REVOKE ALL ON " + listed(tables) + " FROM " + ident(role) + ";REVOKE ALL ON FUNCTION " + functions + " FROM " + ident(role) +
+		script := "REVOKE ALL ON " + listed(tables) + " FROM " + ident(role) + ";REVOKE ALL ON FUNCTION " + functions +
+			" FROM " + ident(role) +
 			";DO $$ BEGIN EXECUTE format('REVOKE ALL ON SCHEMA %I FROM " + quoted(ident(role)) + "', current_schema()); " +
 			"EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA %I FROM " + quoted(ident(role)) + "', current_schema()); " +
 			"EXECUTE format('REVOKE ALL ON DATABASE %I FROM " + quoted(ident(role)) + "', current_database()); END $$"

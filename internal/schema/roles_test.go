@@ -63,7 +63,8 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 	}
 	_, err := conn.Exec(t.Context(), "INSERT INTO retired_operations VALUES ('retired', 1)")
 	must(t, err)
-	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["kept"]')`); err == nil || !strings.Contains(err.Error(), "append-only") {
+	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["kept"]')`); err == nil ||
+		!strings.Contains(err.Error(), "append-only") {
 		t.Errorf("what stands is forgotten: %v", err)
 	}
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["retired"]')`)
@@ -77,14 +78,16 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 		_, err := conn.Exec(t.Context(), statement)
 		must(t, err)
 	}
-	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`); err == nil || !strings.Contains(err.Error(), "six years") {
+	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`); err == nil ||
+		!strings.Contains(err.Error(), "six years") {
 		t.Errorf("what is young is forgotten: %v", err)
 	}
 	dbtest.Ahead(t, d, 2*365)
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`)
 	must(t, err)
 	var left string
-	must(t, dbtest.Connect(t, owner).QueryRow(t.Context(), "SELECT string_agg(operation_id, ',') FROM lifecycle").Scan(&left))
+	must(t, dbtest.Connect(t, owner).QueryRow(t.Context(),
+		"SELECT string_agg(operation_id, ',') FROM lifecycle").Scan(&left))
 	if left != "kept" {
 		t.Errorf("%q is left", left)
 	}
@@ -121,8 +124,10 @@ func oneOfEach(t *testing.T, d *db.DB) {
 
 // whose are the tables with rows of oneOfEach, and the column that tells them apart.
 var whose = map[string]string{
-	"operations": "operation_id", "transactions": "client_id", "bodies": "operation_id", "filings": "operation_id", "lanes": "lane", "lookups": "lookup_id",
-	"lookup_entries": "lookup_id", "companies": "company_id", "webhook_events": "webhook_id", "webhook_tries": "webhook_id", "number_series": "series_id", "series_counters": "series_id",
+	"operations": "operation_id", "transactions": "client_id", "bodies": "operation_id", "filings": "operation_id",
+	"lanes": "lane", "lookups": "lookup_id",
+	"lookup_entries": "lookup_id", "companies": "company_id", "webhook_events": "webhook_id",
+	"webhook_tries": "webhook_id", "number_series": "series_id", "series_counters": "series_id",
 }
 
 func TestAReadForAClientThatForgetsItsConditionSeesItsRowsOnly(t *testing.T) {
@@ -140,9 +145,11 @@ func seesItsRowsOnly(t *testing.T, served string) {
 	oneOfEach(t, d)
 	seen := func(ctx context.Context, table string) (ids string) {
 		var alone string
-		for text, read := range map[*string]func(context.Context, func(db.Reader) error) error{&ids: d.Read, &alone: d.ReadEach} {
+		for text, read := range map[*string]func(context.Context, func(db.Reader) error) error{&ids: d.Read,
+			&alone: d.ReadEach} {
 			must(t, read(ctx, func(r db.Reader) error {
-				return r.Row("SELECT coalesce(string_agg(" + whose[table] + ", ' ' ORDER BY " + whose[table] + "), '') FROM " + table).Scan(text)
+				return r.Row("SELECT coalesce(string_agg(" + whose[table] + ", ' ' ORDER BY " + whose[table] + "), '') FROM " +
+					table).Scan(text)
 			}))
 		}
 		if alone != ids {
@@ -154,7 +161,8 @@ func seesItsRowsOnly(t *testing.T, served string) {
 		for range 7 { // prepared once, planned for good after five times, on connections that are used again
 			for _, client := range []string{"a", "b"} {
 				ctx := db.ForClient(db.WithReadBudget(t.Context(), db.ReadBudget), client)
-				if ids := seen(ctx, table); strings.Contains(ids, " ") || !strings.HasPrefix(strings.TrimLeft(ids, "olcws"), client) {
+				if ids := seen(ctx, table); strings.Contains(ids, " ") || !strings.HasPrefix(strings.TrimLeft(ids, "olcws"),
+					client) {
 					t.Fatalf("client %s sees %q of %s", client, ids, table)
 				}
 				if ids := seen(db.AsService(ctx), table); strings.Count(ids, " ") != 1 {
@@ -186,9 +194,12 @@ func TestAReadWithoutAClientSeesNothing(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{
-		"SELECT sealed FROM api_keys", "SELECT wrapped FROM client_data_keys", "SELECT sealed FROM service_keys", "SELECT sealed FROM company_credentials",
-		"SELECT sealed FROM onboarding_jobs", "SELECT config FROM clients", "SELECT name FROM operators", "SELECT actor FROM operator_audit", "SELECT actor FROM account_audit",
-		"INSERT INTO transactions (client_id, transaction_id, attempts, open) VALUES ('a', 'x', 1, 0)", "UPDATE operations SET number = ''", "DELETE FROM bodies",
+		"SELECT sealed FROM api_keys", "SELECT wrapped FROM client_data_keys", "SELECT sealed FROM service_keys",
+		"SELECT sealed FROM company_credentials",
+		"SELECT sealed FROM onboarding_jobs", "SELECT config FROM clients", "SELECT name FROM operators",
+		"SELECT actor FROM operator_audit", "SELECT actor FROM account_audit",
+		"INSERT INTO transactions (client_id, transaction_id, attempts, open) VALUES ('a', 'x', 1, 0)",
+		"UPDATE operations SET number = ''", "DELETE FROM bodies",
 	} {
 		refusedAs(t, conn, statement)
 	}
@@ -224,7 +235,9 @@ func TestRolesAreRememberedByMigrations(t *testing.T) {
 	var n int
 	must(t, dbtest.Connect(t, served).QueryRow(t.Context(), "SELECT count(*) FROM newer").Scan(&n))
 	oneOfEach(t, d)
-	must(t, d.Read(db.ForClient(t.Context(), "a"), func(r db.Reader) error { return r.Row("SELECT count(*) FROM bodies").Scan(&n) }))
+	must(t, d.Read(db.ForClient(t.Context(), "a"), func(r db.Reader) error {
+		return r.Row("SELECT count(*) FROM bodies").Scan(&n)
+	}))
 	if n != 1 {
 		t.Errorf("%d bodies are seen", n)
 	}
@@ -237,11 +250,13 @@ func TestRolesAreRememberedByMigrations(t *testing.T) {
 	if must(t, err); steps != 0 {
 		t.Errorf("%d steps", steps)
 	}
-	if standing, err := schema.RightsOf(t.Context(), d); err != nil || !standing.Owner || standing.Read != dbtest.ReadRole {
+	if standing, err := schema.RightsOf(t.Context(), d); err != nil || !standing.Owner ||
+		standing.Read != dbtest.ReadRole {
 		t.Errorf("the owner is %+v, %v", standing, err)
 	}
 	node := dbtest.Open(t, db.Config{URL: served}) // with nothing to add, a role without rights migrates too
-	if standing, err := schema.RightsOf(t.Context(), node); err != nil || standing.Owner || standing.Role != dbtest.ServeRole || standing.Read != dbtest.ReadRole {
+	if standing, err := schema.RightsOf(t.Context(),
+		node); err != nil || standing.Owner || standing.Role != dbtest.ServeRole || standing.Read != dbtest.ReadRole {
 		t.Errorf("who serves is %+v, %v", standing, err)
 	}
 }
@@ -271,17 +286,23 @@ func TestReadsForAClientGoByIndex(t *testing.T) {
 	}{
 		{"SELECT result FROM operations WHERE operation_id = $1 AND client_id = $2", []any{"o00000051", "c1"}},
 		{"SELECT result FROM operations WHERE operation_id = $1", []any{"o00000051"}},
-		{"SELECT operation_id FROM operations WHERE client_id = $1 AND transaction_id = $2 ORDER BY attempt", []any{"c1", "t51"}},
-		{"SELECT operation_id FROM operations WHERE client_id = $1 AND number = $2 ORDER BY operation_id DESC LIMIT 101", []any{"c1", "N51"}},
+		{"SELECT operation_id FROM operations WHERE client_id = $1 AND transaction_id = $2 ORDER BY attempt",
+			[]any{"c1", "t51"}},
+		{"SELECT operation_id FROM operations WHERE client_id = $1 AND number = $2 ORDER BY operation_id DESC LIMIT 101",
+			[]any{"c1", "N51"}},
 		{`SELECT operation_id FROM operations WHERE client_id = $1 AND NOT EXISTS (SELECT 1 FROM period_documents d WHERE d.operation_id = operations.operation_id)
 			AND operation_id < $2 ORDER BY operation_id DESC LIMIT 101`, []any{"c1", "o00010000"}},
 		{"SELECT body FROM bodies WHERE operation_id = $1", []any{"o00000051"}},
-		{"SELECT webhook_id FROM webhook_events WHERE client_id = $1 AND webhook_id < $2 ORDER BY webhook_id DESC LIMIT 101", []any{"c1", "w5"}},
-		{"SELECT entries FROM lookup_entries WHERE lookup_id = $1 AND first > $2 AND first < $3 ORDER BY first", []any{"l51", -1, 10}},
+		{"SELECT webhook_id FROM webhook_events WHERE client_id = $1 AND webhook_id < $2 ORDER BY webhook_id DESC LIMIT 101",
+			[]any{"c1", "w5"}},
+		{"SELECT entries FROM lookup_entries WHERE lookup_id = $1 AND first > $2 AND first < $3 ORDER BY first",
+			[]any{"l51", -1, 10}},
 	} {
 		var lines []string
 		must(t, d.Read(db.ForClient(t.Context(), "c1"), func(r db.Reader) (err error) {
-			lines, err = db.Collect(r, func(scan func(...any) error) (line string, err error) { return line, scan(&line) }, "EXPLAIN "+q.text, q.args...)
+			lines, err = db.Collect(r, func(scan func(...any) error) (line string, err error) {
+				return line, scan(&line)
+			}, "EXPLAIN "+q.text, q.args...)
 			return err
 		}))
 		if plan := strings.Join(lines, "\n"); strings.Contains(plan, "Seq Scan") {

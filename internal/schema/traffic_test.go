@@ -34,8 +34,9 @@ func salesSteps(engine string) (before, after schema.Step) {
 		fill = "SELECT 's' || i, 'c' || (i %% 50), i, printf('%%0200d', i) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n)"
 		index = "CREATE INDEX"
 	}
-	before = schema.Step{Version: 1, Name: "sales", Script: "CREATE TABLE sales (id TEXT PRIMARY KEY, client TEXT NOT NULL, at BIGINT NOT NULL, note TEXT NOT NULL);" +
-		"INSERT INTO sales (id, client, at, note) " + fmt.Sprintf(fill, salesRows())}
+	before = schema.Step{Version: 1, Name: "sales",
+		Script: "CREATE TABLE sales (id TEXT PRIMARY KEY, client TEXT NOT NULL, at BIGINT NOT NULL, note TEXT NOT NULL);" +
+			"INSERT INTO sales (id, client, at, note) " + fmt.Sprintf(fill, salesRows())}
 	after = schema.Step{Version: 2, Name: "found", Script: `-- Owner: nobody.
 		ALTER TABLE sales ADD COLUMN held BOOLEAN NOT NULL DEFAULT FALSE;
 		CREATE TABLE found (id TEXT PRIMARY KEY);
@@ -84,7 +85,8 @@ func TestMigrationBesideTheVersionBefore(t *testing.T) {
 		must(t, <-migrated)
 		traffic.end()
 		t.Logf("%d writes beside the migration", traffic.writes.Load())
-		if n := dbtest.Count(t, next, "SELECT count(*) FROM sales WHERE NOT held"); int64(n) != int64(salesRows())+traffic.writes.Load() {
+		if n := dbtest.Count(t, next, "SELECT count(*) FROM sales WHERE NOT held"); int64(n) !=
+			int64(salesRows())+traffic.writes.Load() {
 			t.Errorf("%d sales, want %d and %d new ones", n, salesRows(), traffic.writes.Load())
 		}
 		wantIndexes(t, next, "found_by_id", "sales_by_client", "sales_by_time", "sales_held")
@@ -156,7 +158,8 @@ func startTraffic(t *testing.T, d *db.DB) *traffic {
 // who waited for that would wait for ever.
 func (f *traffic) goOn() {
 	f.t.Helper()
-	for enough := f.writes.Load() + 20; f.writes.Load() < enough; time.Sleep(time.Millisecond) { // a load has no signal to give
+	// a load has no signal to give
+	for enough := f.writes.Load() + 20; f.writes.Load() < enough; time.Sleep(time.Millisecond) {
 		if f.t.Failed() {
 			f.t.FailNow()
 		}
@@ -191,8 +194,10 @@ func TestInterruptedIndexIsBuiltAnew(t *testing.T) {
 	d, err := db.Open(ctx, db.Config{URL: url})
 	must(t, err)
 	defer func() { _ = d.Close() }() // tested elsewhere
-	first := schema.Step{Version: 1, Name: "sales", Script: "CREATE TABLE sales (id TEXT PRIMARY KEY, client TEXT NOT NULL, at BIGINT NOT NULL)"}
-	second := schema.Step{Version: 2, Name: "found", Script: "CREATE TABLE found (id TEXT PRIMARY KEY);\nCREATE INDEX CONCURRENTLY sales_by_client ON sales (client);\nCREATE INDEX CONCURRENTLY sales_by_time ON sales (at)"}
+	first := schema.Step{Version: 1, Name: "sales",
+		Script: "CREATE TABLE sales (id TEXT PRIMARY KEY, client TEXT NOT NULL, at BIGINT NOT NULL)"}
+	second := schema.Step{Version: 2, Name: "found",
+		Script: "CREATE TABLE found (id TEXT PRIMARY KEY);\nCREATE INDEX CONCURRENTLY sales_by_client ON sales (client);\nCREATE INDEX CONCURRENTLY sales_by_time ON sales (at)"}
 	_, err = schema.MigrateSteps(ctx, d, first)
 	must(t, err)
 	writer, err := pgx.Connect(ctx, url) // the build waits for this transaction to end
@@ -205,7 +210,8 @@ func TestInterruptedIndexIsBuiltAnew(t *testing.T) {
 		_, err := schema.MigrateSteps(cut, d, first, second)
 		migrated <- err
 	}()
-	for dbtest.Count(t, d, "SELECT count(*) FROM pg_index WHERE indexrelid::regclass::text = 'sales_by_client' AND NOT indisvalid") == 0 {
+	for dbtest.Count(t, d,
+		"SELECT count(*) FROM pg_index WHERE indexrelid::regclass::text = 'sales_by_client' AND NOT indisvalid") == 0 {
 		time.Sleep(time.Millisecond) // another program's work has no signal to give
 	}
 	cancel()

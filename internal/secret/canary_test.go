@@ -54,7 +54,8 @@ func TestThePlantedKeyIsInNoLog(t *testing.T) {
 	c := plant(t)
 	var out bytes.Buffer
 	options := &slog.HandlerOptions{AddSource: true, Level: slog.LevelDebug}
-	for _, logger := range []*slog.Logger{slog.New(slog.NewTextHandler(&out, options)), slog.New(slog.NewJSONHandler(&out, options))} {
+	for _, logger := range []*slog.Logger{slog.New(slog.NewTextHandler(&out, options)),
+		slog.New(slog.NewJSONHandler(&out, options))} {
 		s := c.key.Text()
 		w := worn(s)
 		logger.With("secret", s, "key", c.key).WithGroup("g").Info("m", "s", s, "ptr", &s, "w", w, "pw", &w,
@@ -89,7 +90,8 @@ func TestThePlantedKeyIsInNoJSON(t *testing.T) {
 
 func TestThePlantedKeyIsInNoErrorOfTheParser(t *testing.T) {
 	c := plant(t)
-	for _, text := range []string{c.text + "!", " " + c.text, c.text[1:], c.text + c.text, "Bearer " + c.text, strings.ToUpper(c.text)} {
+	for _, text := range []string{c.text + "!", " " + c.text, c.text[1:], c.text + c.text, "Bearer " + c.text,
+		strings.ToUpper(c.text)} {
 		_, err := secret.ParseAPIKey(text)
 		if err == nil {
 			t.Fatal("accepted")
@@ -102,9 +104,11 @@ func TestThePlantedKeyIsInNoErrorOfTheParser(t *testing.T) {
 func TestThePlantedKeyIsInNoErrorOfTheMaster(t *testing.T) {
 	c := plant(t)
 	for name, content := range map[string]string{
-		"text": c.text, "JSON": `{"key":"` + c.text + `"}`, "JSON text": `"` + c.text + `"`, "broken JSON": `{"primaryKeyId": ` + c.text,
-		"wrong type": `{"primaryKeyId":"` + c.text + `","key":[]}`,
-		"wrong key":  `{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":"` + c.text + `","value":"` + c.text + `"},"keyId":1,"status":"ENABLED","outputPrefixType":"TINK"}]}`,
+		"text": c.text, "JSON": `{"key":"` + c.text + `"}`, "JSON text": `"` + c.text + `"`,
+		"broken JSON": `{"primaryKeyId": ` + c.text,
+		"wrong type":  `{"primaryKeyId":"` + c.text + `","key":[]}`,
+		"wrong key": `{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":"` + c.text + `","value":"` + c.text +
+			`"},"keyId":1,"status":"ENABLED","outputPrefixType":"TINK"}]}`,
 	} {
 		_, err := secret.OpenMaster("file:" + writeFile(t, []byte(content), 0o400))
 		c.mustFail(t, name+" in the file", err)

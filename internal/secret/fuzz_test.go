@@ -54,7 +54,9 @@ func FuzzKeyset(f *testing.F) {
 func harmless(t *testing.T, err error, content []byte) {
 	t.Helper()
 	for i := 0; i+12 <= len(content); i++ {
-		if strings.Contains(err.Error(), string(content[i:i+12])) && !strings.Contains("open master key: environment variable TRIBUTARY_FUZZED_KEYSET: is not a Tink keyset in JSON", string(content[i:i+12])) {
+		if strings.Contains(err.Error(), string(content[i:i+12])) &&
+			!strings.Contains("open master key: environment variable TRIBUTARY_FUZZED_KEYSET: is not a Tink keyset in JSON",
+				string(content[i:i+12])) {
 			t.Fatalf("%v repeats %q", err, content[i:i+12])
 		}
 	}
@@ -62,7 +64,8 @@ func harmless(t *testing.T, err error, content []byte) {
 
 // The source of a key is never repeated when it is none: it may be the key.
 func FuzzMasterSource(f *testing.F) {
-	for _, source := range []string{"", "AAAABBBBCCCCDDDD", "env:", "env:a b", "env:9", "file", "hcvault:/", "ENV:HOME", "env:HOME\x00"} {
+	for _, source := range []string{"", "AAAABBBBCCCCDDDD", "env:", "env:a b", "env:9", "file", "hcvault:/", "ENV:HOME",
+		"env:HOME\x00"} {
 		f.Add(source)
 	}
 	mutate.Corpus(f)
@@ -74,7 +77,8 @@ func FuzzMasterSource(f *testing.F) {
 		if err == nil {
 			t.Fatalf("%q is a master key", source)
 		}
-		if name, named := strings.CutPrefix(source, "env:"); len(source) >= 12 && strings.Contains(err.Error(), source) && !(named && len(name) <= 64) {
+		if name, named := strings.CutPrefix(source, "env:"); len(source) >= 12 && strings.Contains(err.Error(), source) &&
+			!(named && len(name) <= 64) {
 			t.Fatalf("%v repeats the source", err)
 		}
 	})
@@ -118,8 +122,10 @@ func FuzzSealed(f *testing.F) {
 		if back, err := sealer.Open(sealed, c); err != nil || !bytes.Equal(back.Reveal(), plain) {
 			t.Fatalf("%q comes back as %q, %v", plain, back.Reveal(), err)
 		}
-		for _, other := range []secret.Context{{client + kid, "", purpose, version}, {client, kid, purpose + "x", version}, {client, kid, purpose, version ^ 1}} {
-			if _, err := sealer.Open(sealed, other); other != c && !errors.Is(err, secret.ErrBroken) && len(other.Client) <= 255 && len(other.Purpose) <= 255 {
+		for _, other := range []secret.Context{{client + kid, "", purpose, version}, {client, kid, purpose + "x", version},
+			{client, kid, purpose, version ^ 1}} {
+			if _, err := sealer.Open(sealed, other); other != c && !errors.Is(err, secret.ErrBroken) &&
+				len(other.Client) <= 255 && len(other.Purpose) <= 255 {
 				t.Fatalf("%+v opens as %+v: %v", c, other, err)
 			}
 		}

@@ -137,7 +137,8 @@ func TestAMasterFileThatOthersCanReadIsRefusedWithTheFix(t *testing.T) {
 	for _, mode := range []os.FileMode{0o440, 0o404, 0o644, 0o420, 0o410, 0o401, 0o402, 0o777} {
 		path := writeFile(t, content, mode)
 		_, err := secret.OpenMaster("file:" + path)
-		if err == nil || !strings.Contains(err.Error(), "chmod 0400 "+path) || !strings.Contains(err.Error(), fmt.Sprintf("%04o", mode)) {
+		if err == nil || !strings.Contains(err.Error(), "chmod 0400 "+path) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%04o", mode)) {
 			t.Errorf("mode %04o: %v", mode, err)
 		}
 	}
@@ -163,8 +164,10 @@ func TestUnusableMastersAreRefused(t *testing.T) {
 		"key without id": "file:" + writeFile(t, keysetJSON(t, aead.AES256GCMNoPrefixKeyTemplate()), 0o400),
 		"key for MACs":   "file:" + writeFile(t, keysetJSON(t, mac.HMACSHA256Tag256KeyTemplate()), 0o400),
 		"no name":        "env:", "unset": "env:MASTER_UNSET", "empty": "env:MASTER_EMPTY", "junk": "env:MASTER_JUNK",
-		"no keyset": "env:MASTER_NO_KEYSET", "value for name": "env:" + strings.Repeat("A", 65), "digit": "env:1A", "dash": "env:A-B",
-		"no host": "hcvault:///transit/keys/k", "no key": "hcvault://127.0.0.1:1/transit", "token": "hcvault://t@127.0.0.1/transit/keys/k",
+		"no keyset": "env:MASTER_NO_KEYSET", "value for name": "env:" + strings.Repeat("A", 65), "digit": "env:1A",
+		"dash":    "env:A-B",
+		"no host": "hcvault:///transit/keys/k", "no key": "hcvault://127.0.0.1:1/transit",
+		"token": "hcvault://t@127.0.0.1/transit/keys/k",
 		"query": "hcvault://127.0.0.1/transit/keys/k?a=b",
 	} {
 		if m, err := secret.OpenMaster(source); err == nil || m != nil {
@@ -344,7 +347,8 @@ func TestAnotherMasterIsNamedInTheError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = stranger.Open(wrapped, whose)
-	if !errors.Is(err, secret.ErrUnknownKey) || !strings.Contains(err.Error(), id) || !strings.Contains(err.Error(), path) {
+	if !errors.Is(err, secret.ErrUnknownKey) || !strings.Contains(err.Error(), id) ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("the operator cannot tell which key is missing: %v", err)
 	}
 }

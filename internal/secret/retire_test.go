@@ -136,7 +136,8 @@ func TestTheTokenOfAKeyServiceIsRenewed(t *testing.T) {
 		v.token = func(w http.ResponseWriter, renew bool) {
 			answer := map[string]any{"data": map[string]any{"ttl": c.ttl, "renewable": c.renewable}}
 			if renew {
-				answer = map[string]any{"auth": map[string]any{"client_token": vaultToken, "lease_duration": c.longer, "renewable": true}}
+				answer = map[string]any{"auth": map[string]any{"client_token": vaultToken, "lease_duration": c.longer,
+					"renewable": true}}
 			}
 			if err := json.NewEncoder(w).Encode(answer); err != nil {
 				t.Error(err)

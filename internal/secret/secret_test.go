@@ -183,7 +183,8 @@ func TestJSONFillsASecret(t *testing.T) {
 	if request.Password.RevealText() != "päss" || request.Absent != nil {
 		t.Error("the password was not read")
 	}
-	for _, body := range []string{`{"password":123456}`, `{"password":{"a":"` + marker + `"}}`, `{"password":["` + marker + `"]}`} {
+	for _, body := range []string{`{"password":123456}`, `{"password":{"a":"` + marker + `"}}`,
+		`{"password":["` + marker + `"]}`} {
 		err := json.Unmarshal([]byte(body), &request)
 		if err == nil {
 			t.Errorf("accepted %s", body)
@@ -248,8 +249,10 @@ func TestHMACHexFollowsRFC4231(t *testing.T) {
 		key        secret.Secret
 		body, want string
 	}{
-		{secret.FromText("Jefe"), "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
-		{long, "Test Using Larger Than Block-Size Key - Hash Key First", "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+		{secret.FromText("Jefe"), "what do ya want for nothing?",
+			"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+		{long, "Test Using Larger Than Block-Size Key - Hash Key First",
+			"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
 	} {
 		got, err := secret.HMACHex(c.key, []byte(c.body))
 		if err != nil || got != c.want {

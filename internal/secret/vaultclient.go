@@ -94,7 +94,9 @@ func newVaultClient(host string) (*vaultClient, error) {
 		return nil, err
 	}
 	// An answer that leads elsewhere would take the token there.
-	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return c, nil
 }
 

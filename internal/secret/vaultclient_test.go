@@ -36,11 +36,15 @@ func TestVaultIsAskedAsTheEnvironmentSays(t *testing.T) {
 		"authorities in the value": {map[string]string{"VAULT_CACERT": "", "VAULT_CACERT_BYTES": string(ca)}, nil},
 		"no verification":          {map[string]string{"VAULT_CACERT": "", "VAULT_SKIP_VERIFY": "true"}, nil},
 		"seconds":                  {map[string]string{"VAULT_CLIENT_TIMEOUT": "7"}, nil},
-		"namespace":                {map[string]string{"VAULT_NAMESPACE": "team/a"}, func() bool { return seen.Header.Get("X-Vault-Namespace") == "team/a" }},
+		"namespace": {map[string]string{"VAULT_NAMESPACE": "team/a"}, func() bool {
+			return seen.Header.Get("X-Vault-Namespace") == "team/a"
+		}},
 		"headers": {map[string]string{"VAULT_HEADERS": `{"X-Gate":"open"}`}, func() bool {
 			return seen.Header.Get("X-Gate") == "open" && seen.Header.Get("X-Vault-Request") == "true"
 		}},
-		"name of the server": {map[string]string{"VAULT_TLS_SERVER_NAME": "example.com"}, func() bool { return seen.TLS.ServerName == "example.com" }},
+		"name of the server": {map[string]string{"VAULT_TLS_SERVER_NAME": "example.com"}, func() bool {
+			return seen.TLS.ServerName == "example.com"
+		}},
 		"certificate of the client": {map[string]string{"VAULT_CLIENT_CERT": certificate, "VAULT_CLIENT_KEY": key},
 			func() bool { return len(seen.TLS.PeerCertificates) == 1 }},
 	} {
@@ -61,14 +65,17 @@ func TestVaultIsAskedAsTheEnvironmentSays(t *testing.T) {
 func TestABrokenVaultEnvironmentIsNamed(t *testing.T) {
 	v := startVault(t)
 	const slip = "hvs.in-the-wrong-place"
-	for _, variable := range []string{"VAULT_CACERT", "VAULT_CACERT_BYTES", "VAULT_CAPATH", "VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY",
-		"VAULT_CLIENT_TIMEOUT", "VAULT_SKIP_VERIFY", "VAULT_HEADERS", "VAULT_PROXY_ADDR", "VAULT_HTTP_PROXY", "VAULT_SRV_LOOKUP"} {
+	for _, variable := range []string{"VAULT_CACERT", "VAULT_CACERT_BYTES", "VAULT_CAPATH", "VAULT_CLIENT_CERT",
+		"VAULT_CLIENT_KEY",
+		"VAULT_CLIENT_TIMEOUT", "VAULT_SKIP_VERIFY", "VAULT_HEADERS", "VAULT_PROXY_ADDR", "VAULT_HTTP_PROXY",
+		"VAULT_SRV_LOOKUP"} {
 		t.Run(variable, func(t *testing.T) {
 			if variable != "VAULT_CACERT" && strings.HasPrefix(variable, "VAULT_CA") {
 				t.Setenv("VAULT_CACERT", "")
 			}
 			t.Setenv(variable, slip)
-			if _, err := secret.OpenMaster(v.uri()); err == nil || !strings.Contains(err.Error(), variable) || strings.Contains(err.Error(), slip) {
+			if _, err := secret.OpenMaster(v.uri()); err == nil || !strings.Contains(err.Error(), variable) ||
+				strings.Contains(err.Error(), slip) {
 				t.Error(err)
 			}
 		})
@@ -123,7 +130,8 @@ func clientPair(t *testing.T, v *vault) (certificate, key string) {
 		t.Fatal(err)
 	}
 	certificate, key = filepath.Join(t.TempDir(), "client.pem"), filepath.Join(t.TempDir(), "client.key")
-	for path, block := range map[string]*pem.Block{certificate: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for path, block := range map[string]*pem.Block{certificate: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]},
+		key: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

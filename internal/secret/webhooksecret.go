@@ -42,7 +42,8 @@ func ParseWebhookSecret(text string) (WebhookSecret, error) {
 		return WebhookSecret{}, fmt.Errorf("read a webhook secret: what follows %s is not base64", webhookSecretPrefix)
 	}
 	if len(key) < webhookSecretBytesMin || len(key) > webhookSecretBytesMax {
-		return WebhookSecret{}, fmt.Errorf("read a webhook secret: it has %d bytes, %d to %d are allowed", len(key), webhookSecretBytesMin, webhookSecretBytesMax)
+		return WebhookSecret{}, fmt.Errorf("read a webhook secret: it has %d bytes, %d to %d are allowed", len(key),
+			webhookSecretBytesMin, webhookSecretBytesMax)
 	}
 	return WebhookSecret{FromText(text), New(key)}, nil
 }

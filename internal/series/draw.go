@@ -32,7 +32,8 @@ func Numbers(tx *db.Tx, wants []Want) (map[Transaction]string, error) {
 			continue
 		}
 		var number string
-		err := tx.Row("SELECT number FROM drawn_numbers WHERE client_id = $1 AND transaction_id = $2", w.Of.Scope, w.Of.ID).Scan(&number)
+		err := tx.Row("SELECT number FROM drawn_numbers WHERE client_id = $1 AND transaction_id = $2", w.Of.Scope,
+			w.Of.ID).Scan(&number)
 		switch {
 		case errors.Is(err, db.ErrNoRows):
 			fresh = append(fresh, w)

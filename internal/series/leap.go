@@ -58,8 +58,10 @@ func advance(tx *db.Tx, from *Draw, n int64) (first int64, err error) {
 		return 0, fmt.Errorf("draw from series %s: %w", from.ID, err)
 	}
 	if left < 0 {
-		return 0, &fault.Error{Kind: fault.Limited, RetryAfter: time.Second, Message: fmt.Sprintf("series %s gives at most %d numbers a second", from.ID, Rate),
-			Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Field: "transaction_number", Message: "transaction_number: too many are drawn from this series at once"}}}
+		return 0, &fault.Error{Kind: fault.Limited, RetryAfter: time.Second,
+			Message: fmt.Sprintf("series %s gives at most %d numbers a second", from.ID, Rate),
+			Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Field: "transaction_number",
+				Message: "transaction_number: too many are drawn from this series at once"}}}
 	}
 	return next - n, nil
 }
@@ -67,7 +69,8 @@ func advance(tx *db.Tx, from *Draw, n int64) (first int64, err error) {
 // begin makes the counter of a year.
 func begin(tx *db.Tx, from *Draw) error {
 	var leapt, until int64
-	if err := tx.Row("SELECT leapt, leapt_year FROM number_series WHERE series_id = $1", from.ID).Scan(&leapt, &until); err != nil {
+	if err := tx.Row("SELECT leapt, leapt_year FROM number_series WHERE series_id = $1", from.ID).Scan(&leapt,
+		&until); err != nil {
 		return err
 	}
 	if from.from > until {
@@ -135,7 +138,8 @@ func Renumber(tx *db.Tx, of Transaction, from *Draw, c Change) error {
 			return err
 		}
 	}
-	return tx.ExecOne("UPDATE drawn_numbers SET number = $3 WHERE client_id = $1 AND transaction_id = $2", of.Scope, of.ID, c.Gets)
+	return tx.ExecOne("UPDATE drawn_numbers SET number = $3 WHERE client_id = $1 AND transaction_id = $2", of.Scope,
+		of.ID, c.Gets)
 }
 
 // count reads the count of a number; false: it is not of this series.
@@ -190,7 +194,8 @@ func withGaps(r db.Reader, scope string, list []Series) error {
 
 // Of finds a series.
 func Of(r db.Reader, id string) (s Series, err error) {
-	err = r.Row("SELECT series_id, pattern, yearly FROM number_series WHERE series_id = $1", id).Scan(&s.ID, &s.Pattern, &s.Yearly)
+	err = r.Row("SELECT series_id, pattern, yearly FROM number_series WHERE series_id = $1", id).Scan(&s.ID, &s.Pattern,
+		&s.Yearly)
 	if err != nil {
 		return s, fmt.Errorf("read series %s: %w", id, err)
 	}

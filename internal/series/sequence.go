@@ -48,7 +48,8 @@ func Sequence(tx *db.Tx, of country.Environment, wall time.Time, want int64) (dr
 		return drawn, 0, err
 	}
 	var next, room, last int64
-	if err := tx.Row("SELECT next, room, at FROM sequences WHERE country = $1 AND live = $2", of.Code, bool(of.Live)).Scan(&next, &room, &last); err != nil {
+	if err := tx.Row("SELECT next, room, at FROM sequences WHERE country = $1 AND live = $2", of.Code,
+		bool(of.Live)).Scan(&next, &room, &last); err != nil {
 		return drawn, 0, err
 	}
 	at = max(at, last)
@@ -58,7 +59,8 @@ func Sequence(tx *db.Tx, of country.Environment, wall time.Time, want int64) (dr
 		return drawn, time.Second / Rate, nil // the row keeps its time: room grows from there
 	}
 	drawn = Span{next, next + take}
-	return drawn, 0, tx.ExecOne("UPDATE sequences SET next = $3, room = $4, at = $5 WHERE country = $1 AND live = $2", of.Code, bool(of.Live), drawn.End, room-take, at)
+	return drawn, 0, tx.ExecOne("UPDATE sequences SET next = $3, room = $4, at = $5 WHERE country = $1 AND live = $2",
+		of.Code, bool(of.Live), drawn.End, room-take, at)
 }
 
 // Leap moves every sequence and every series past whatever can have been drawn since a

@@ -153,7 +153,8 @@ func (in *Series) check(facts country.Facts) (found []fault.Fault) {
 	}
 	years := strings.Contains(in.Pattern, "{YYYY}") || strings.Contains(in.Pattern, "{YY}")
 	marks := countMark.FindAllStringSubmatch(in.Pattern, -1)
-	rest := anyMark.FindAllString(strings.NewReplacer("{YYYY}", "", "{YY}", "").Replace(countMark.ReplaceAllString(in.Pattern, "")), -1)
+	rest := anyMark.FindAllString(strings.NewReplacer("{YYYY}", "", "{YY}",
+		"").Replace(countMark.ReplaceAllString(in.Pattern, "")), -1)
 	switch {
 	case in.Pattern == "":
 		found = append(found, fault.At("pattern", fault.FieldRequired, "must not be empty"))
@@ -177,7 +178,8 @@ func (in *Series) check(facts country.Facts) (found []fault.Fault) {
 func (in *Series) refusedBy(facts country.Facts) (found []fault.Fault) {
 	for _, number := range []string{in.number(in.Next, 2026), in.number(countMax, 2026)} {
 		if utf8.RuneCountInString(number) > numberMax {
-			return []fault.Fault{fault.At("pattern", fault.FieldNotValid, "must not give numbers of more than %d characters", numberMax)}
+			return []fault.Fault{fault.At("pattern", fault.FieldNotValid, "must not give numbers of more than %d characters",
+				numberMax)}
 		}
 		for _, rule := range facts.Patterns {
 			if rule.Field == "transaction_number" && !rule.Pattern.Match(number) {
@@ -186,7 +188,8 @@ func (in *Series) refusedBy(facts country.Facts) (found []fault.Fault) {
 		}
 		for _, rule := range facts.MaxLengths {
 			if rule.Field == "transaction_number" && utf8.RuneCountInString(number) > rule.Max {
-				return []fault.Fault{fault.At("pattern", fault.FieldNotValid, "must not give numbers of more than %d characters in this country", rule.Max)}
+				return []fault.Fault{fault.At("pattern", fault.FieldNotValid,
+					"must not give numbers of more than %d characters in this country", rule.Max)}
 			}
 		}
 	}

@@ -25,7 +25,8 @@ import (
 // it is open to this machine alone. Neither is served to a page that reaches us
 // by a name that is not ours.
 func (s *Server) adminHandler() http.Handler {
-	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newBacklog(s.db, s.atlas))
+	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newBacklog(s.db, s.atlas))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	// No cmdline: arguments may hold secrets.
@@ -68,7 +69,8 @@ func (s *Server) hostGuard(next http.Handler) http.Handler {
 	network := !onLoopback(s.admin.Addr())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ownHost(r, own) && !(network && s.hasToken(r)) {
-			http.Error(w, fmt.Sprintf("%q is not a host name of this listener: set --admin-url", r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("%q is not a host name of this listener: set --admin-url", r.Host),
+				http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -126,7 +128,8 @@ func (s *Server) readiness(ctx context.Context) error {
 		return &fault.Error{Kind: fault.Unavailable, Message: "this node is stopping", RetryAfter: time.Second}
 	}
 	if err := schema.Shows(ctx, s.db); err != nil {
-		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not respond", RetryAfter: time.Second}).Because(err)
+		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not respond",
+			RetryAfter: time.Second}).Because(err)
 	}
 	return nil
 }

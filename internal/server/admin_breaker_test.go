@@ -18,7 +18,8 @@ func TestMetricsTellToWhomNothingGetsThrough(t *testing.T) {
 	seeded(t, p.dir, "")
 	var err error
 	p.Server, err = open(t.Context(), server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test",
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0",
+		Data: p.dir, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL,
 	})
 	must(t, err)
@@ -37,7 +38,8 @@ func TestMetricsTellToWhomNothingGetsThrough(t *testing.T) {
 		t.Fatalf("before: %q", got)
 	}
 	for i, supplier := range suppliers {
-		p.as(demoKey).submit(t, "/v1/transactions", p.sale(t, fmt.Sprint("away-", i), object{"supplier": object{"id": supplier}}))
+		p.as(demoKey).submit(t, "/v1/transactions",
+			p.sale(t, fmt.Sprint("away-", i), object{"supplier": object{"id": supplier}}))
 	}
 	eventually(t, "the metric tells it", func() bool { return state(reference) == "1" })
 	if got := state(spain); got != "0" {

@@ -34,7 +34,8 @@ func must(t testing.TB, err error) {
 func adminOf(t *testing.T, change func(*server.Config)) (s *server.Server, address string) {
 	t.Helper()
 	dir := t.TempDir()
-	cfg := server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key", Version: "test"}
+	cfg := server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir,
+		PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key", Version: "test"}
 	must(t, secret.CreateMasterFile(dir+"/master.key"))
 	if change(&cfg); cfg.Database == "" {
 		migratedFile(t, dir)
@@ -61,7 +62,10 @@ func ask(t *testing.T, address, path, host string, headers ...string) (status in
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 	answer, err := client.Do(req)
 	must(t, err)
 	defer answer.Body.Close()
@@ -78,7 +82,8 @@ func TestAStoppingNodeSaysSoAndServesOn(t *testing.T) {
 	dir := t.TempDir()
 	must(t, secret.CreateMasterFile(dir+"/master.key"))
 	migratedFile(t, dir)
-	s, err := server.Open(ctx, server.Config{API: true, Worker: true, Migrate: true, Listen: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key",
+	s, err := server.Open(ctx, server.Config{API: true, Worker: true, Migrate: true, Listen: "127.0.0.1:0", Data: dir,
+		PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key",
 		Version: "test", Drain: 30 * time.Second})
 	must(t, err)
 	s.LeavesUntil(left)
@@ -118,7 +123,8 @@ func TestTheAdminTokenCountsOnLoopbackToo(t *testing.T) {
 	if status, _ := ask(t, at, "/console/sign-in", at); status != http.StatusOK {
 		t.Errorf("the console has its own sign-in: %d", status)
 	}
-	if status, body := ask(t, at, "/debug/pprof/cmdline", at, "Authorization", "Bearer "+adminToken); status != http.StatusNotFound || strings.Contains(body, "test") {
+	if status, body := ask(t, at, "/debug/pprof/cmdline", at, "Authorization",
+		"Bearer "+adminToken); status != http.StatusNotFound || strings.Contains(body, "test") {
 		t.Errorf("the arguments are shown: %d %s", status, body)
 	}
 }
@@ -129,10 +135,13 @@ func TestTheAdminListenerAnswersToItsNamesOnly(t *testing.T) {
 	_, port, err := net.SplitHostPort(at)
 	must(t, err)
 	for host, own := range map[string]bool{
-		at: true, "localhost:" + port: true, "LOCALHOST": true, "127.0.0.1": true, "127.9.9.9:1": true, "[::1]:" + port: true, "console.example.test": true, "Console.Example.Test.:8443": true,
-		"rebound.example:" + port: false, "console.example.test.rebound.example": false, "localhost.rebound.example": false, "192.0.2.1": false, "127.0.0.1.rebound.example": false,
+		at: true, "localhost:" + port: true, "LOCALHOST": true, "127.0.0.1": true, "127.9.9.9:1": true,
+		"[::1]:" + port: true, "console.example.test": true, "Console.Example.Test.:8443": true,
+		"rebound.example:" + port: false, "console.example.test.rebound.example": false, "localhost.rebound.example": false,
+		"192.0.2.1": false, "127.0.0.1.rebound.example": false,
 	} {
-		for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusOK, "/console/sign-in": http.StatusOK, "/": http.StatusSeeOther} {
+		for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusOK,
+			"/console/sign-in": http.StatusOK, "/": http.StatusSeeOther} {
 			if !own {
 				want = http.StatusMisdirectedRequest
 			}
@@ -143,7 +152,8 @@ func TestTheAdminListenerAnswersToItsNamesOnly(t *testing.T) {
 	}
 	// What a proxy passes on is not from this machine.
 	for _, header := range []string{"X-Forwarded-For", "Forwarded"} {
-		if status, _ := ask(t, at, "/metrics", "console.example.test", header, "for=192.0.2.9"); status != http.StatusUnauthorized {
+		if status, _ := ask(t, at, "/metrics", "console.example.test", header,
+			"for=192.0.2.9"); status != http.StatusUnauthorized {
 			t.Errorf("metrics through a proxy: %d", status)
 		}
 	}
@@ -158,7 +168,8 @@ func TestOnANetworkTheTokenOpensMetricsUnderAnyName(t *testing.T) {
 	_, port, err := net.SplitHostPort(at)
 	must(t, err)
 	at = "127.0.0.1:" + port
-	if status, _ := ask(t, at, "/metrics", "tributary-admin:8081", "Authorization", "Bearer "+adminToken); status != http.StatusOK {
+	if status, _ := ask(t, at, "/metrics", "tributary-admin:8081", "Authorization",
+		"Bearer "+adminToken); status != http.StatusOK {
 		t.Errorf("with the token: %d", status)
 	}
 	if status, _ := ask(t, at, "/metrics", "tributary-admin:8081"); status != http.StatusMisdirectedRequest {
@@ -178,7 +189,8 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, secret.CreateMasterFile(dir+"/master.key"))
-	s, err := server.Open(t.Context(), server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test"})
+	s, err := server.Open(t.Context(), server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir,
+		PublicURL: "https://api.example.test"})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	srv := s.AdminServer()
@@ -187,9 +199,10 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 	}
 	at := limitedAdmin(t, srv, 100*time.Millisecond)
 	for what, sent := range map[string]string{
-		"a body that does not come": "POST /console/sign-in HTTP/1.1\r\nHost: " + at + "\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname=",
-		"a head that does not end":  "GET /metrics HTTP/1.1\r\nHost: " + at + "\r\n",
-		"a rest":                    "GET /healthz HTTP/1.1\r\nHost: " + at + "\r\n\r\n",
+		"a body that does not come": "POST /console/sign-in HTTP/1.1\r\nHost: " + at +
+			"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname=",
+		"a head that does not end": "GET /metrics HTTP/1.1\r\nHost: " + at + "\r\n",
+		"a rest":                   "GET /healthz HTTP/1.1\r\nHost: " + at + "\r\n\r\n",
 	} {
 		conn, err := net.Dial("tcp", at)
 		must(t, err)
@@ -202,7 +215,8 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 		must(t, conn.Close())
 	}
 	client := signedIn(t, s, srv)
-	for limit := time.Second; ; limit *= 2 { // a machine that stalls may use up a short limit before it has read the request
+	// a machine that stalls may use up a short limit before it has read the request
+	for limit := time.Second; ; limit *= 2 {
 		at := limitedAdmin(t, srv, limit)
 		err := errors.Join(profiles(at, limit), follows(t, s, client, at, limit))
 		if err == nil {
@@ -217,7 +231,8 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 // limitedAdmin serves the admin listener with other limits and answers its address.
 func limitedAdmin(t *testing.T, like *http.Server, limit time.Duration) string {
 	t.Helper()
-	srv := &http.Server{Handler: like.Handler, ErrorLog: like.ErrorLog, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit}
+	srv := &http.Server{Handler: like.Handler, ErrorLog: like.ErrorLog, ReadHeaderTimeout: limit, ReadTimeout: limit,
+		WriteTimeout: limit, IdleTimeout: limit}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	go func() { _ = srv.Serve(l) }() // ends with Close
@@ -244,7 +259,8 @@ func signedIn(t *testing.T, s *server.Server, srv *http.Server) *http.Client {
 	t.Helper()
 	at := limitedAdmin(t, srv, patience)
 	const password = "a river runs through it 1976"
-	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test"}, operator.NewOperator{Name: "ana", Role: operator.Admin, Password: secret.FromText(password)})
+	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test"},
+		operator.NewOperator{Name: "ana", Role: operator.Admin, Password: secret.FromText(password)})
 	must(t, err)
 	jar, err := cookiejar.New(nil)
 	must(t, err)

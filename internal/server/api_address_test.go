@@ -13,12 +13,14 @@ import (
 // them, with or without a key, in process. See FuzzTheHandler for how to run it.
 func FuzzTheAddress(f *testing.F) {
 	p := quiet(f)
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodHead, http.MethodOptions}
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodPut,
+		http.MethodHead, http.MethodOptions}
 	for path := range describedBy(f, p).doc["paths"].(object) {
 		f.Add(uint8(0), path, "limit=1&cursor=AAAA", demoKey)
 		f.Add(uint8(1), replaceParams(path, "x"), "", demoKey)
 	}
-	f.Add(uint8(0), "/v1/transactions", "status=SUCCESS&from=2026-02-30&to=9999-12-31T23:59:60Z&limit=-1&cursor=%ff", demoKey)
+	f.Add(uint8(0), "/v1/transactions", "status=SUCCESS&from=2026-02-30&to=9999-12-31T23:59:60Z&limit=-1&cursor=%ff",
+		demoKey)
 	f.Add(uint8(0), "/v1/webhooks/events", "cursor=ZmZmZg&status=x&limit=100000000000000000000", demoKey)
 	f.Add(uint8(0), "/onboarding/v2/companies", "cursor=MTIzOmFiYw&limit=0", demoKey)
 	f.Add(uint8(0), "/invoicing/v1/invoices/../x/pdf", "exp=-1&kid=%00&sig=AA", "")

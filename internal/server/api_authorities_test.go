@@ -49,7 +49,8 @@ func (p *program) abroad(t *testing.T, a realAuthority, id string) object {
 	if !ok {
 		t.Fatalf("the demo has no supplier in %s", a.Code)
 	}
-	text, err := a.ExampleSale(country.SaleID{Transaction: id, Number: id, Supplier: supplier, Date: time.Now().Add(-time.Minute)})
+	text, err := a.ExampleSale(country.SaleID{Transaction: id, Number: id, Supplier: supplier,
+		Date: time.Now().Add(-time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +82,13 @@ func TestEachAuthorityFilesRejectsLosesAndRecovers(t *testing.T) {
 				}
 				a.checkSuccess(t, c, code+suffix, got)
 			}
-			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-E2E-C", "transaction_number": code + "-E2E-C",
+			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339),
+				"transaction_id": code + "-E2E-C", "transaction_number": code + "-E2E-C",
 				"reference_transaction_id": code + "-E2E", "note": "returned"}
 			a.checkSuccess(t, c, code+" credit", c.outcome(t, c.submit(t, "/v1/transactions/credit", credit)))
 			cancel := maps.Clone(credit)
-			cancel["transaction_id"], cancel["transaction_number"], cancel["reference_transaction_id"] = code+"-E2E-X", code+"-E2E-X", code+"-E2E-LOST"
+			cancel["transaction_id"], cancel["transaction_number"], cancel["reference_transaction_id"] = code+"-E2E-X",
+				code+"-E2E-X", code+"-E2E-LOST"
 			if a.Example.Reason != "" {
 				cancel["reason"] = a.Example.Reason
 			}
@@ -122,7 +125,8 @@ func TestDiscountsAreFiledEverywhere(t *testing.T) {
 			got := c.outcome(t, c.submit(t, "/v1/transactions", sale))
 			a.checkSuccess(t, c, code, got)
 			item := got["items"].([]any)[0].(object)
-			if fmt.Sprint(got["total_amount"]) != "22200" || fmt.Sprint(item["discount"]) != "map[amount:2000 rate:<nil>]" || fmt.Sprint(item["net_price"]) != fmt.Sprint(got["total_net_amount"]) {
+			if fmt.Sprint(got["total_amount"]) != "22200" || fmt.Sprint(item["discount"]) != "map[amount:2000 rate:<nil>]" ||
+				fmt.Sprint(item["net_price"]) != fmt.Sprint(got["total_net_amount"]) {
 				t.Errorf("result %v of %v", got["total_amount"], item)
 			}
 			for _, entry := range got["attachments"].([]any) {
@@ -147,7 +151,8 @@ func TestDiscountsAreFiledEverywhere(t *testing.T) {
 func (a realAuthority) checkRefusal(t *testing.T, got object) {
 	t.Helper()
 	list := got["errors"].([]any)
-	if got["status"] != "FAILURE" || len(list) == 0 || list[0].(object)["code"] != "authority_rejected" || list[0].(object)["message"] == "" {
+	if got["status"] != "FAILURE" || len(list) == 0 || list[0].(object)["code"] != "authority_rejected" ||
+		list[0].(object)["message"] == "" {
 		t.Errorf("a refusal: %v %v", got["status"], list)
 	}
 }
@@ -160,16 +165,19 @@ func (a realAuthority) checkSuccess(t *testing.T, c *caller, what string, got ob
 		known, receipt = got["tax_authority_id_1"] != nil && got["qr_code"] == nil, "RECEIPT/JSON"
 	}
 	if got["status"] != "SUCCESS" || !known {
-		t.Fatalf("%s: %v, ids %v %v, code %v, errors %v", what, got["status"], got["tax_authority_id_1"], got["tax_authority_id_2"], got["qr_code"], got["errors"])
+		t.Fatalf("%s: %v, ids %v %v, code %v, errors %v", what, got["status"], got["tax_authority_id_1"],
+			got["tax_authority_id_2"], got["qr_code"], got["errors"])
 	}
-	if got["tax_authority_id_1"] == nil && !strings.Contains(what, "LOST") && !strings.Contains(what, "OUTAGE") { // both may be in the call whose answer is lost
+	// both may be in the call whose answer is lost
+	if got["tax_authority_id_1"] == nil && !strings.Contains(what, "LOST") && !strings.Contains(what, "OUTAGE") {
 		t.Errorf("%s: no id", what)
 	}
 	kinds := []string{}
 	for _, entry := range got["attachments"].([]any) {
 		at := entry.(object)
 		kinds = append(kinds, at["kind"].(string)+"/"+at["type"].(string))
-		body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
+		body := c.want(t, 200, "GET",
+			"/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
 		if at["kind"] == "REPORT" && !bytes.Contains(body, []byte(got["transaction_number"].(string))) {
 			t.Errorf("%s: the report is another document: %.200s", what, body)
 		}

@@ -25,8 +25,9 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 			t.Cleanup(p.inbox.server.Close)
 			var err error
 			p.Server, err = open(t.Context(), server.Config{
-				Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
-				APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Backlog: backlog,
+				Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database,
+				Version: "test",
+				APIKey:  secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Backlog: backlog,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +43,8 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 		p.as(demoKey).submit(t, "/v1/transactions", p.sale(t, "waits-2", nil))
 		stop()
 		p, stop = begin(3)
-		refused := p.as(demoKey).want(t, http.StatusServiceUnavailable, http.MethodPost, "/v1/transactions", p.sale(t, "waits-3", nil))
+		refused := p.as(demoKey).want(t, http.StatusServiceUnavailable, http.MethodPost, "/v1/transactions",
+			p.sale(t, "waits-3", nil))
 		if refused.header.Get("Retry-After") != "10" {
 			t.Errorf("Retry-After %q", refused.header.Get("Retry-After"))
 		}
@@ -66,7 +68,8 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 
 func TestABacklogIsNotNegative(t *testing.T) {
 	t.Parallel()
-	_, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: t.TempDir(), Version: "test", Backlog: -1})
+	_, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Listen: "127.0.0.1:0",
+		Simulators: "127.0.0.1:0", Data: t.TempDir(), Version: "test", Backlog: -1})
 	if err == nil {
 		t.Error("a negative backlog was taken")
 	}

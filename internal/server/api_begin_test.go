@@ -50,14 +50,16 @@ func begin() (err error) {
 	if err = copyFile(begun.migrated, filepath.Join(begun.demo, databaseFile)); err != nil {
 		return err
 	}
-	p := &program{cfg: server.Config{Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: begun.demo, Version: "test", APIKey: secret.New([]byte(demoKey))}, ended: make(chan error, 1)}
+	p := &program{cfg: server.Config{Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0",
+		Data: begun.demo, Version: "test", APIKey: secret.New([]byte(demoKey))}, ended: make(chan error, 1)}
 	if err = p.launch(); err != nil {
 		return err
 	}
 	err = p.await()
 	if err == nil {
 		var answer *http.Response
-		if answer, err = http.Get(p.SimulatorsURL() + "/pl/security/public-key-certificates"); err == nil { // for which KSeF makes its keys
+		// for which KSeF makes its keys
+		if answer, err = http.Get(p.SimulatorsURL() + "/pl/security/public-key-certificates"); err == nil {
 			err = answer.Body.Close()
 		}
 	}

@@ -14,27 +14,34 @@ func TestTheKeyIsTakenFromThreeHeaders(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	c := p.as("")
-	for _, h := range [][2]string{{"Authorization", "Bearer " + demoKey}, {"Authorization", "bearer " + demoKey}, {"X-Api-Key", demoKey}, {"Ocp-Apim-Subscription-Key", demoKey}} {
+	for _, h := range [][2]string{{"Authorization", "Bearer " + demoKey}, {"Authorization", "bearer " + demoKey},
+		{"X-Api-Key", demoKey}, {"Ocp-Apim-Subscription-Key", demoKey}} {
 		c.want(t, 200, "GET", "/v1/countries/XX", nil, h[0], h[1])
 	}
 	var first answer
 	other := "trb_test_demo_" + strings.Repeat("x", 43)
-	for i, headers := range [][]string{nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer " + other}, {"Authorization", "Basic " + demoKey}, {"X-Api-Key", "trb_test_nobody_" + strings.Repeat("x", 43)}, {"X-Api-Key", strings.Replace(demoKey, "test", "live", 1)},
+	for i, headers := range [][]string{nil, {"Authorization", "Bearer"}, {"Authorization", "Bearer " + other},
+		{"Authorization", "Basic " + demoKey}, {"X-Api-Key", "trb_test_nobody_" + strings.Repeat("x", 43)},
+		{"X-Api-Key", strings.Replace(demoKey, "test", "live", 1)},
 		{"Ocp-Apim-Subscription-Key", "x"}, {"X-Api-Key", demoKey + "0"}, {"Cookie", "key=" + demoKey}} {
 		got := c.want(t, 401, "GET", "/v1/countries/XX?api_key="+demoKey, nil, headers...)
 		if i == 0 {
 			first = got
 		}
-		if string(got.body) != string(first.body) || got.code(t) != "unauthenticated" || got.header.Get("WWW-Authenticate") == "" {
+		if string(got.body) != string(first.body) || got.code(t) != "unauthenticated" ||
+			got.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%v is refused with %s %v, the first with %s", headers, got.body, got.header, first.body)
 		}
 	}
-	for _, headers := range [][]string{{"Authorization", "Bearer " + demoKey, "X-Api-Key", p.stranger}, {"X-Api-Key", demoKey, "Ocp-Apim-Subscription-Key", other}} {
-		if got := c.want(t, 401, "GET", "/v1/countries/XX", nil, headers...); !strings.Contains(string(got.body), "two different") {
+	for _, headers := range [][]string{{"Authorization", "Bearer " + demoKey, "X-Api-Key", p.stranger},
+		{"X-Api-Key", demoKey, "Ocp-Apim-Subscription-Key", other}} {
+		if got := c.want(t, 401, "GET", "/v1/countries/XX", nil, headers...); !strings.Contains(string(got.body),
+			"two different") {
 			t.Errorf("two different keys: %s", got.body)
 		}
 	}
-	c.want(t, 200, "GET", "/v1/countries/XX", nil, "Authorization", "Bearer "+demoKey, "X-Api-Key", demoKey) // the same one twice
+	// the same one twice
+	c.want(t, 200, "GET", "/v1/countries/XX", nil, "Authorization", "Bearer "+demoKey, "X-Api-Key", demoKey)
 	for _, path := range []string{"/openapi.json", "/docs/index.html", "/healthz", "/readyz"} {
 		c.want(t, 200, "GET", path, nil)
 	}
@@ -79,7 +86,8 @@ func TestABodyOfExactlyOneMiBPassesTheLimit(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	c := p.as(demoKey)
-	for _, path := range []string{"/v1/transactions/validate", "/onboarding/v2/companies", "/lookup/v2/single-validations"} {
+	for _, path := range []string{"/v1/transactions/validate", "/onboarding/v2/companies",
+		"/lookup/v2/single-validations"} {
 		text := `{"padding":"` + strings.Repeat("x", 1<<20-len(`{"padding":""}`)) + `"}`
 		if len(text) != 1<<20 {
 			t.Fatal(len(text))
@@ -101,7 +109,9 @@ func TestBodiesMustBeJSON(t *testing.T) {
 	p := quiet(t)
 	c := p.as(demoKey)
 	good := p.sale(t, "media", nil)
-	for media, status := range map[string]int{"application/json": 200, "application/json; charset=utf-8": 200, "APPLICATION/JSON": 200, "text/plain": 415, "application/xml": 415, "": 415, "application/json/x": 415, "application/jsonp": 415, "multipart/form-data; boundary=x": 415, ";": 415} {
+	for media, status := range map[string]int{"application/json": 200, "application/json; charset=utf-8": 200,
+		"APPLICATION/JSON": 200, "text/plain": 415, "application/xml": 415, "": 415, "application/json/x": 415,
+		"application/jsonp": 415, "multipart/form-data; boundary=x": 415, ";": 415} {
 		got := c.want(t, status, "POST", "/v1/transactions/validate", good, "Content-Type", media)
 		if status == 415 && got.code(t) != "media_type_unsupported" {
 			t.Errorf("%s: %s", media, got.body)
@@ -121,12 +131,15 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 		for _, b := range []struct {
 			body, position string
 		}{
-			{"", ""}, {"{", ""}, {`{"a":1,}`, "byte 7"}, {"{\n  \"a\": 1,\n  \"a\": 2\n}", "line 3"}, {`{"a":{"b":1,"b":2}}`, "byte"}, {deep(33), "32"},
-			{`[]`, ""}, {`null`, ""}, {`"x"`, ""}, {`{} {}`, "byte"}, {"{\"a\":\"\xff\"}", "byte 6"}, {`{"a":NaN}`, "byte"}, {`{"a":01}`, "byte"}, {`{'a':1}`, "byte 1"}, {`{"a":"` + "\n" + `"}`, "byte"}, {"\ufeff{}", ""},
+			{"", ""}, {"{", ""}, {`{"a":1,}`, "byte 7"}, {"{\n  \"a\": 1,\n  \"a\": 2\n}", "line 3"},
+			{`{"a":{"b":1,"b":2}}`, "byte"}, {deep(33), "32"},
+			{`[]`, ""}, {`null`, ""}, {`"x"`, ""}, {`{} {}`, "byte"}, {"{\"a\":\"\xff\"}", "byte 6"}, {`{"a":NaN}`, "byte"},
+			{`{"a":01}`, "byte"}, {`{'a':1}`, "byte 1"}, {`{"a":"` + "\n" + `"}`, "byte"}, {"\ufeff{}", ""},
 		} {
 			got := c.want(t, 400, r.method, r.path, b.body)
 			fault := got.json(t)["errors"].([]any)[0].(object)
-			if fault["code"] != "json_not_valid" || !strings.Contains(fault["message"].(string), b.position) || !strings.HasPrefix(fault["message"].(string), "line ") {
+			if fault["code"] != "json_not_valid" || !strings.Contains(fault["message"].(string), b.position) ||
+				!strings.HasPrefix(fault["message"].(string), "line ") {
 				t.Errorf("%s: %q is refused with %v", r.schema, b.body, fault)
 			}
 		}
@@ -144,9 +157,11 @@ func TestAtMostAHundredFaultsAreListedAndTheRestCounted(t *testing.T) {
 	for i := range many {
 		many[i] = object{}
 	}
-	for path, body := range map[string]object{"/v1/transactions/validate": p.sale(t, "faults", object{"items": many, "payments": nil}), "/lookup/v2/batch-validations": {"validations": many}} {
+	for path, body := range map[string]object{"/v1/transactions/validate": p.sale(t, "faults",
+		object{"items": many, "payments": nil}), "/lookup/v2/batch-validations": {"validations": many}} {
 		got := c.want(t, 400, "POST", path, body).json(t)
-		if n := len(got["errors"].([]any)); n != 100 || !strings.Contains(got["message"].(string), "first 100") || !strings.ContainsAny(got["message"].(string), "16") {
+		if n := len(got["errors"].([]any)); n != 100 || !strings.Contains(got["message"].(string), "first 100") ||
+			!strings.ContainsAny(got["message"].(string), "16") {
 			t.Errorf("%s lists %d faults: %v", path, n, got["message"])
 		}
 	}
@@ -197,7 +212,8 @@ func TestListsNarrowAndContinue(t *testing.T) {
 	var ops []string
 	for i := range 7 {
 		ops = append(ops, c.submit(t, "/v1/transactions", p.sale(t, fmt.Sprintf("list-%d", i), object{
-			"transaction_date": fmt.Sprintf("2026-03-0%dT10:00:00.5Z", i+1), "country_code": []string{"XX", "IE"}[i%2], "transaction_number": fmt.Sprintf("L-%d", i/2), "supplier": object{"id": fmt.Sprintf("s-%d", i%3)}})))
+			"transaction_date": fmt.Sprintf("2026-03-0%dT10:00:00.5Z", i+1), "country_code": []string{"XX", "IE"}[i%2],
+			"transaction_number": fmt.Sprintf("L-%d", i/2), "supplier": object{"id": fmt.Sprintf("s-%d", i%3)}})))
 	}
 	slices.Reverse(ops) // newest first
 	list := func(query string) (ids []string, next any) {
@@ -215,8 +231,11 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		return ids
 	}
 	for query, want := range map[string][]string{
-		"": ops, "limit=100": ops, "limit=7": ops, "status=PROCESSING": ops, "status=SUCCESS": nil, "country_code=ie": at(5, 3, 1), "supplier_id=s-2": at(5, 2), "transaction_number=L-1": at(3, 2),
-		"from=2026-03-06": at(6, 5), "to=2026-03-02": at(1, 0), "from=2026-03-02T10:00:00Z&to=2026-03-03T10:00:00Z": at(2, 1), "to=2026-03-01T09:59:59Z": nil, "to=2026-03-01T12:00:00%2B02:00": at(0),
+		"": ops, "limit=100": ops, "limit=7": ops, "status=PROCESSING": ops, "status=SUCCESS": nil,
+		"country_code=ie": at(5, 3, 1), "supplier_id=s-2": at(5, 2), "transaction_number=L-1": at(3, 2),
+		"from=2026-03-06": at(6, 5), "to=2026-03-02": at(1, 0),
+		"from=2026-03-02T10:00:00Z&to=2026-03-03T10:00:00Z": at(2, 1), "to=2026-03-01T09:59:59Z": nil,
+		"to=2026-03-01T12:00:00%2B02:00":                  at(0),
 		"country_code=XX&supplier_id=s-0&from=2026-03-02": at(6), "transaction_number=nothing": nil,
 	} {
 		if got, next := list(query); !slices.Equal(got, want) || next != nil {
@@ -239,7 +258,9 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		t.Errorf("a page of 1 has %d entries, next %v", len(got), next)
 	}
 	for _, path := range []string{"/v1/transactions", "/onboarding/v2/companies", "/v1/webhooks/events"} {
-		for _, query := range []string{"limit=0", "limit=101", "limit=-1", "limit=x", "limit=1.5", "limit=99999999999999999999", "cursor=x", "cursor=%21", "cursor=bm90aGluZw", "unknown=1", "limit=1&limit=2", "cursor=%00", "cursor=" + strings.Repeat("QUFB", 100), "%zz"} {
+		for _, query := range []string{"limit=0", "limit=101", "limit=-1", "limit=x", "limit=1.5",
+			"limit=99999999999999999999", "cursor=x", "cursor=%21", "cursor=bm90aGluZw", "unknown=1", "limit=1&limit=2",
+			"cursor=%00", "cursor=" + strings.Repeat("QUFB", 100), "%zz"} {
 			if got := c.want(t, 400, "GET", path+"?"+query, nil); got.code(t) != "field_not_valid" {
 				t.Errorf("%s?%s: %s", path, query, got.body)
 			}
@@ -247,7 +268,8 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		c.want(t, 200, "GET", path+"?limit=1", nil)
 		c.want(t, 200, "GET", path+"?limit=100", nil)
 	}
-	for _, query := range []string{"status=success", "status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP", "supplier_id=%00", "transaction_number=%ff"} {
+	for _, query := range []string{"status=success", "status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP",
+		"supplier_id=%00", "transaction_number=%ff"} {
 		c.want(t, 400, "GET", "/v1/transactions?"+query, nil)
 	}
 }
@@ -257,12 +279,16 @@ func TestNothingServerSideCanBeSetByABody(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	c := p.as(demoKey)
-	op := c.submit(t, "/v1/transactions", p.sale(t, "mass-assignment", object{"status": "SUCCESS", "operation_id": "x", "unique_transaction_number": "U", "reported_at": "2026-01-01T00:00:00Z", "qr_code": "q", "client_id": "stranger"}))
+	op := c.submit(t, "/v1/transactions", p.sale(t, "mass-assignment",
+		object{"status": "SUCCESS", "operation_id": "x", "unique_transaction_number": "U",
+			"reported_at": "2026-01-01T00:00:00Z", "qr_code": "q", "client_id": "stranger"}))
 	r := c.want(t, 200, "GET", "/v1/transactions/"+op, nil).json(t)
-	if r["status"] != "PROCESSING" || r["operation_id"] != op || r["unique_transaction_number"] != nil || r["total_amount"] != json.Number("22710") || r["reported_at"] != nil || r["qr_code"] != nil {
+	if r["status"] != "PROCESSING" || r["operation_id"] != op || r["unique_transaction_number"] != nil ||
+		r["total_amount"] != json.Number("22710") || r["reported_at"] != nil || r["qr_code"] != nil {
 		t.Errorf("result %v", r)
 	}
-	c.want(t, http.StatusBadRequest, "POST", "/v1/transactions", p.sale(t, "own-total", object{"total_amount": 1})) // compared, never taken
+	// compared, never taken
+	c.want(t, http.StatusBadRequest, "POST", "/v1/transactions", p.sale(t, "own-total", object{"total_amount": 1}))
 	if n := len(r["errors"].([]any)); n != 6 {
 		t.Errorf("%d warnings of unknown members: %v", n, r["errors"])
 	}

@@ -49,7 +49,8 @@ func TestTemplatesAreChosenByClientCountryAndCompany(t *testing.T) {
 	c := p.as(key)
 	company := func(name string, branding any) string {
 		id, _ := c.onboard(t, example(t, "company", object{
-			"meta": object{"country_code": "XX", "external_id": name}, "tax_information": object{"tax_number": "TEMPLATE-" + name}, "branding": branding}))
+			"meta":            object{"country_code": "XX", "external_id": name},
+			"tax_information": object{"tax_number": "TEMPLATE-" + name}, "branding": branding}))
 		return id
 	}
 	plain, own := company("plain", nil), company("own", object{"template": "classic", "footer": "Words of the company"})
@@ -57,13 +58,19 @@ func TestTemplatesAreChosenByClientCountryAndCompany(t *testing.T) {
 		body := p.sale(t, id, object{"supplier": object{"id": supplier}})
 		delete(body, "customer")
 		if full {
-			body["customer"] = object{"legal_name": "Blau GmbH", "type": "BUSINESS", "tax_information": object{"tax_number": "XX-7"}, "address": object{"country_code": "XX", "city": "Bonn", "address_line_1": "Am Markt 2"}}
+			body["customer"] = object{"legal_name": "Blau GmbH", "type": "BUSINESS",
+				"tax_information": object{"tax_number": "XX-7"},
+				"address":         object{"country_code": "XX", "city": "Bonn", "address_line_1": "Am Markt 2"}}
 		}
 		return string(c.visual(t, c.submit(t, "/v1/transactions", body)))
 	}
 	configure := func(set func(*account.Config)) {
 		t.Helper()
-		if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "templates", func(c *account.Config) error { set(c); return nil }); err != nil {
+		if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "templates",
+			func(c *account.Config) error {
+				set(c)
+				return nil
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,15 +34,19 @@ func TestAnAuthorityCallsBack(t *testing.T) {
 	eachEngine(t, func(t *testing.T, url string) {
 		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 		c := p.as(demoKey)
-		good := c.submit(t, "/v1/transactions", p.sale(t, "CB-1", object{"transaction_number": "CB-1" + xxwire.SuffixCallback}))
-		bad := c.submit(t, "/v1/transactions", p.sale(t, "CB-2", object{"transaction_number": "CB-2" + xxwire.SuffixCallbackRefused}))
+		good := c.submit(t, "/v1/transactions",
+			p.sale(t, "CB-1", object{"transaction_number": "CB-1" + xxwire.SuffixCallback}))
+		bad := c.submit(t, "/v1/transactions",
+			p.sale(t, "CB-2", object{"transaction_number": "CB-2" + xxwire.SuffixCallbackRefused}))
 		if got := c.outcome(t, good); got["status"] != "SUCCESS" || got["tax_authority_id_1"] == nil {
 			t.Errorf("%v %v", got["status"], got["errors"])
 		}
-		if got := c.outcome(t, bad); got["status"] != "FAILURE" || !strings.Contains(text(t, got["errors"]), "authority_rejected") {
+		if got := c.outcome(t, bad); got["status"] != "FAILURE" || !strings.Contains(text(t, got["errors"]),
+			"authority_rejected") {
 			t.Errorf("%v %v", got["status"], got["errors"])
 		}
-		p.settles(t, "SELECT count(*) FROM inbox_messages WHERE taken_at IS NOT NULL", 4) // a decision and a late "pending" each, the repetition is nothing
+		// a decision and a late "pending" each, the repetition is nothing
+		p.settles(t, "SELECT count(*) FROM inbox_messages WHERE taken_at IS NOT NULL", 4)
 		if held := p.book(t, "XX"); len(held) != 1 || held[0].(object)["number"] != "CB-1"+xxwire.SuffixCallback {
 			t.Errorf("the authority holds %v", held)
 		}
@@ -90,8 +94,10 @@ func issued(t *testing.T, name string) (*identity.PKCS12, tls.Certificate, []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(5), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(5), Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +110,8 @@ func issued(t *testing.T, name string) (*identity.PKCS12, tls.Certificate, []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &identity.PKCS12{File: file, Password: "word"}, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return &identity.PKCS12{File: file, Password: "word"}, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // The name that an authority calls chooses the certificate; who shows one of
@@ -117,24 +124,28 @@ func TestCallbacksAreServedUnderTheNameThatWasSet(t *testing.T) {
 	_, authority, ca := issued(t, "authority.example.com")
 	_, stranger, _ := issued(t, "stranger.example.com")
 	key, host := xxwire.PlatformKey(""), "in.example.com"
-	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "XX"}, endpoint.Change{Certificate: ours, Host: &host, CA: ca}); err != nil {
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "XX"},
+		endpoint.Change{Certificate: ours, Host: &host, CA: ca}); err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(xxwire.Callback{ID: "m1", Key: "nobody's", Receipt: xxwire.Receipt{Number: "1", Outcome: xxwire.OutcomePending}})
+	body, err := json.Marshal(xxwire.Callback{ID: "m1", Key: "nobody's",
+		Receipt: xxwire.Receipt{Number: "1", Outcome: xxwire.OutcomePending}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trust := x509.NewCertPool()
 	trust.AppendCertsFromPEM(root)
 	post := func(name string, show ...tls.Certificate) (int, error) {
-		client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: name, RootCAs: trust,
-			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-				if len(show) == 0 {
-					return &tls.Certificate{}, nil
-				}
-				return &show[0], nil
-			}}}}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.Replace(p.CallbacksURL(), "http://", "https://", 1)+"/authorities/xx/test/receipts", bytes.NewReader(body))
+		client := &http.Client{Timeout: patience,
+			Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: name, RootCAs: trust,
+				GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					if len(show) == 0 {
+						return &tls.Certificate{}, nil
+					}
+					return &show[0], nil
+				}}}}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			strings.Replace(p.CallbacksURL(), "http://", "https://", 1)+"/authorities/xx/test/receipts", bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,8 @@ func exchange(t testing.TB, r *http.Request) answer {
 func (c *caller) want(t testing.TB, status int, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	got := c.do(t, method, path, body, headers...)
-	for again := 0; got.status == http.StatusServiceUnavailable && status != got.status && again < 20; again++ { // a busy machine; clients are told to come back
+	// a busy machine; clients are told to come back
+	for again := 0; got.status == http.StatusServiceUnavailable && status != got.status && again < 20; again++ {
 		<-time.After(250 * time.Millisecond)
 		got = c.do(t, method, path, body, headers...)
 	}
@@ -139,7 +140,8 @@ func (c *caller) submit(t testing.TB, path string, body any) string {
 func (c *caller) outcome(t testing.TB, operation string) object {
 	t.Helper()
 	n := c.p.inbox.await(t, operation, 1)[0]
-	if want := c.p.URL() + "/v1/transactions/" + operation; n.EventType != "transactions.transaction_completed" || n.ResourceURL != want {
+	if want := c.p.URL() + "/v1/transactions/" + operation; n.EventType != "transactions.transaction_completed" ||
+		n.ResourceURL != want {
 		t.Errorf("event %+v, want one for %s", n, want)
 	}
 	return c.want(t, http.StatusOK, http.MethodGet, "/v1/transactions/"+operation, nil).json(t)
@@ -171,7 +173,8 @@ func example(t testing.TB, name string, changes object) object {
 // sale is the example invoice under an id and number of its own.
 func (p *program) sale(t testing.TB, id string, changes object) object {
 	t.Helper()
-	all := object{"transaction_id": id, "transaction_number": "N-" + id, "supplier": object{"id": p.Demo().Suppliers["XX"]}}
+	all := object{"transaction_id": id, "transaction_number": "N-" + id,
+		"supplier": object{"id": p.Demo().Suppliers["XX"]}}
 	maps.Copy(all, changes)
 	return example(t, "invoice", all)
 }
@@ -322,13 +325,15 @@ func (d *described) check(t testing.TB, r *http.Request, got answer) {
 			return
 		}
 		if _, ok := content[media]; !ok {
-			t.Errorf("%s %s answers %s as %q, described are %v", r.Method, path, status, media, slices.Collect(maps.Keys(content)))
+			t.Errorf("%s %s answers %s as %q, described are %v", r.Method, path, status, media,
+				slices.Collect(maps.Keys(content)))
 			return
 		}
 		if content[media].(object)["schema"] == nil {
 			return
 		}
-		pointer = "/paths/" + escapePointer(path) + "/" + method + "/responses/" + status + "/content/" + escapePointer(media) + "/schema"
+		pointer = "/paths/" + escapePointer(path) + "/" + method + "/responses/" + status + "/content/" +
+			escapePointer(media) + "/schema"
 	}
 	if r.Method == http.MethodHead {
 		return
@@ -354,7 +359,8 @@ func checkCodes(t testing.TB, r *http.Request, described object, got answer) {
 	codes, _ := described["x-codes"].([]any)
 	for _, f := range body.Errors {
 		if !slices.Contains(codes, any(f.Code)) {
-			t.Errorf("%s %s answers %d with %s, which is not among its codes %v", r.Method, r.URL.Path, got.status, f.Code, codes)
+			t.Errorf("%s %s answers %d with %s, which is not among its codes %v", r.Method, r.URL.Path, got.status, f.Code,
+				codes)
 		}
 	}
 }

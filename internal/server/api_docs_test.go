@@ -13,8 +13,9 @@ import (
 )
 
 var (
-	shownExample = regexp.MustCompile(`(?s)data-language="(\w+)"[^>]*><summary>\w+</summary><pre tabindex="0"><code>(.*?)</code></pre>`)
-	anyTag       = regexp.MustCompile(`<[^>]*>`)
+	shownExample = regexp.MustCompile(
+		`(?s)data-language="(\w+)"[^>]*><summary>\w+</summary><pre tabindex="0"><code>(.*?)</code></pre>`)
+	anyTag = regexp.MustCompile(`<[^>]*>`)
 )
 
 // runners say how an example is run as it was pasted. TypeScript of these pages
@@ -31,7 +32,8 @@ var runners = map[string]struct {
 func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
-	for page, want := range map[string]string{"postV1Transactions": `"operation_id"`, "getV1CountriesCode": `"country_code":"XX"`, "getOnboardingV2CompaniesId": `"legal_name"`} {
+	for page, want := range map[string]string{"postV1Transactions": `"operation_id"`,
+		"getV1CountriesCode": `"country_code":"XX"`, "getOnboardingV2CompaniesId": `"legal_name"`} {
 		shown := shownExample.FindAllSubmatch(p.as("").want(t, 200, "GET", "/docs/"+page+".html", nil).body, -1)
 		if len(shown) != len(runners) {
 			t.Fatalf("%s shows %d examples", page, len(shown))

@@ -24,8 +24,10 @@ func demoAt(t *testing.T, database string, changes func(*server.Config)) *progra
 	t.Cleanup(p.inbox.server.Close)
 	p.inbox.trust(demoKey)
 	cfg := server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Database: database, Version: "test",
-		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir,
+		Database: database, Version: "test",
+		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond,
+		AuthorityRetryBase: 50 * time.Millisecond,
 	}
 	if changes != nil {
 		changes(&cfg)

@@ -32,8 +32,10 @@ func TestFontsOfAFolderSetDocuments(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p.cancel = cancel
 	config := server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test", Fonts: []string{folder},
-		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test",
+		Fonts:  []string{folder},
+		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond,
+		AuthorityRetryBase: 50 * time.Millisecond,
 	}
 	seeded(t, p.dir, "")
 	if p.Server, err = open(ctx, config); err != nil {
@@ -71,7 +73,9 @@ func TestAScriptWithoutAFontIsTold(t *testing.T) {
 	for _, e := range got["errors"].([]any) {
 		codes = append(codes, e.(object)["code"].(string)+"/"+e.(object)["type"].(string))
 	}
-	if got["status"] != "SUCCESS" || !slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(c, "script_unavailable/") }) {
+	if got["status"] != "SUCCESS" || !slices.ContainsFunc(codes, func(c string) bool {
+		return strings.HasPrefix(c, "script_unavailable/")
+	}) {
 		t.Errorf("%v with %v", got["status"], codes)
 	}
 }

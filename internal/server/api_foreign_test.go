@@ -24,16 +24,21 @@ func possessions(t testing.TB, p *program) map[string]string {
 	if result["status"] != "SUCCESS" {
 		t.Fatalf("the sale to be guessed at: %v", result["errors"])
 	}
-	company := example(t, "company", object{"meta": object{"country_code": "fr", "external_id": "owned-company"}, "tax_information": object{"tax_number": "FR83404833048", "regime": "VAT"}})
+	company := example(t, "company", object{"meta": object{"country_code": "fr", "external_id": "owned-company"},
+		"tax_information": object{"tax_number": "FR83404833048", "regime": "VAT"}})
 	_, job := c.onboard(t, company)
 	batch := c.want(t, 202, "POST", "/lookup/v2/batch-validations", example(t, "batch", nil)).json(t)["batch_id"].(string)
-	single := c.want(t, 202, "POST", "/lookup/v2/single-validations", example(t, "single", nil)).json(t)["validation_id"].(string)
+	single := c.want(t, 202, "POST", "/lookup/v2/single-validations",
+		example(t, "single", nil)).json(t)["validation_id"].(string)
 	p.inbox.await(t, batch, 1)
-	series := c.want(t, 201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["XX"], "kind": "CREDIT", "pattern": "OWN-{N:4}"}).json(t)["id"].(string)
+	series := c.want(t, 201, "POST", "/v1/series",
+		object{"supplier_id": p.Demo().Suppliers["XX"], "kind": "CREDIT", "pattern": "OWN-{N:4}"}).json(t)["id"].(string)
 	me := c.want(t, 200, "GET", "/v1/me", nil).json(t)
 	ids := map[string]string{
-		"operation": op, "transaction": "owned", "number": result["transaction_number"].(string), "company": p.Demo().Suppliers["XX"], "external id": "demo-XX",
-		"job": job, "batch": batch, "single": single, "series": series, "client": me["client_id"].(string), "key": me["key_id"].(string),
+		"operation": op, "transaction": "owned", "number": result["transaction_number"].(string),
+		"company": p.Demo().Suppliers["XX"], "external id": "demo-XX",
+		"job": job, "batch": batch, "single": single, "series": series, "client": me["client_id"].(string),
+		"key":     me["key_id"].(string),
 		"webhook": p.inbox.await(t, op, 1)[0].WebhookID,
 		"cursor":  fmt.Sprint(c.want(t, 200, "GET", "/v1/webhooks/events?limit=1", nil).json(t)["next_cursor"]),
 	}
@@ -64,7 +69,8 @@ func engines(t *testing.T, test func(t *testing.T, p *program)) {
 		t.Parallel()
 		test(t, busy(t))
 	})
-	// As the owner of the tables statements alone keep clients apart; with roles every route works behind row security too.
+	// As the owner of the tables statements alone keep clients apart; with roles every route works behind row security
+	// too.
 	for name, url := range map[string]func(testing.TB) string{
 		"postgres": dbtest.MigratedURL,
 		"roles":    func(t testing.TB) string { served, _ := dbtest.ServedURL(t); return served },
@@ -106,7 +112,9 @@ func TestHardCase24ForeignIdsAreLikeUnknownOnes(t *testing.T) {
 		if a.pairs < 50*len(a.ids) || routes < 30 {
 			t.Errorf("only %d pairs of calls to %d routes: the test does not see the addresses", a.pairs, routes)
 		}
-		for kind, path := range map[string]string{"operation": "/v1/transactions/", "transaction": "/v1/transactions/history/", "company": "/onboarding/v2/companies/", "job": "/onboarding/v2/jobs/", "batch": "/lookup/v2/batch-validations/", "single": "/lookup/v2/single-validations/"} {
+		for kind, path := range map[string]string{"operation": "/v1/transactions/",
+			"transaction": "/v1/transactions/history/", "company": "/onboarding/v2/companies/", "job": "/onboarding/v2/jobs/",
+			"batch": "/lookup/v2/batch-validations/", "single": "/lookup/v2/single-validations/"} {
 			p.as(demoKey).want(t, 200, "GET", path+a.ids[kind], nil) // the owner is served: the ids were right
 		}
 	})
@@ -140,19 +148,25 @@ func (a *intrusion) everywhere(t *testing.T, method, path string, op object) {
 	at := strings.NewReplacer("{code}", "XX", "{page}", "index.html").Replace(path)
 	for _, param := range list(op["parameters"]) {
 		if name := param.(object)["name"].(string); param.(object)["in"] == "query" {
-			a.compare(t, "", method, path+"?"+name, func(id string) (string, any) { return at + "?" + name + "=" + url.QueryEscape(id), body })
+			a.compare(t, "", method, path+"?"+name, func(id string) (string, any) {
+				return at + "?" + name + "=" + url.QueryEscape(id), body
+			})
 		}
 	}
 	for _, member := range namingMembers(body, nil) {
-		a.compare(t, "", method, path+" "+strings.Join(member, "."), func(id string) (string, any) { return at, withMember(body, member, id) })
+		a.compare(t, "", method, path+" "+strings.Join(member, "."), func(id string) (string, any) {
+			return at, withMember(body, member, id)
+		})
 	}
 }
 
 // whatIsNew is what differs between any two calls: ids and times.
-var whatIsNew = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
+var whatIsNew = regexp.MustCompile(
+	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 
 // newcomer asks in one place as a client of his own: what is made of such ids becomes their own.
-func (a *intrusion) newcomer(t *testing.T, want, method string, make func(id string) (path string, body any)) (ask func(id string) string) {
+func (a *intrusion) newcomer(t *testing.T, want, method string,
+	make func(id string) (path string, body any)) (ask func(id string) string) {
 	t.Helper()
 	a.clients++
 	key, err := a.p.newClient(fmt.Sprintf("intruder-%d", a.clients), account.Rate{})
@@ -164,10 +178,12 @@ func (a *intrusion) newcomer(t *testing.T, want, method string, make func(id str
 	ask = func(id string) string {
 		path, body := make(id)
 		got := intruder.do(t, method, path, body)
-		for _, volatile := range []string{"X-Request-Id", "Date", "Content-Length", "Location"} { // the length is of a body that repeats the id
+		// the length is of a body that repeats the id
+		for _, volatile := range []string{"X-Request-Id", "Date", "Content-Length", "Location"} {
 			got.header.Del(volatile)
 		}
-		return fmt.Sprintf("%d %v %s", got.status, got.header, whatIsNew.ReplaceAllString(strings.ReplaceAll(string(got.body), id, "ID"), "ANY"))
+		return fmt.Sprintf("%d %v %s", got.status, got.header,
+			whatIsNew.ReplaceAllString(strings.ReplaceAll(string(got.body), id, "ID"), "ANY"))
 	}
 	if want == "" {
 		ask(unknown("0123456789abcdef")) // the first may be the one that makes something
@@ -181,13 +197,15 @@ func (a *intrusion) compare(t *testing.T, want, method, where string, make func(
 	ask := a.newcomer(t, want, method, make)
 	for kind, id := range a.ids {
 		foreign, nobodys := ask(id), ask(unknown(id))
-		// What the first calls made may be settled between the two, and a sale that is settled is answered differently: whoever differs for that differs once.
+		// What the first calls made may be settled between the two, and a sale that is settled is answered differently:
+		// whoever differs for that differs once.
 		for again := 0; foreign != nobodys && again < 4; again++ {
 			ask = a.newcomer(t, want, method, make)
 			foreign, nobodys = ask(id), ask(unknown(id))
 		}
 		a.pairs++
-		if kind == "cursor" && strings.HasSuffix(where, "?cursor") { // a place in a list, and no secret: what it shows is the asker's own
+		// a place in a list, and no secret: what it shows is the asker's own
+		if kind == "cursor" && strings.HasSuffix(where, "?cursor") {
 			if strings.HasPrefix(foreign, "200 ") && !strings.Contains(foreign, `"data":[]`) {
 				t.Errorf("%s %s of another client shows\n%s", method, where, foreign)
 			}
@@ -225,7 +243,8 @@ func namingMembers(body any, at []string) (found [][]string) {
 	case object:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			here := append(slices.Clone(at), name)
-			if _, text := v[name].(string); text && (name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) {
+			if _, text := v[name].(string); text &&
+				(name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) {
 				found = append(found, here)
 			}
 			found = append(found, namingMembers(v[name], here)...)
@@ -280,7 +299,8 @@ func foreignReferences(t *testing.T, p *program) {
 		var faults []string
 		for _, f := range r["errors"].([]any) {
 			f := f.(object)
-			faults = append(faults, strings.ReplaceAll(fmt.Sprint(f["code"], " ", f["field"], " ", f["message"], " ", f["type"]), secret, "ID"))
+			faults = append(faults, strings.ReplaceAll(fmt.Sprint(f["code"], " ", f["field"], " ", f["message"], " ",
+				f["type"]), secret, "ID"))
 		}
 		outcomes[what] = append(outcomes[what], fmt.Sprint(r["status"], faults, r["supplier"].(object)["external_id"]))
 	}
@@ -289,7 +309,8 @@ func foreignReferences(t *testing.T, p *program) {
 	try("supplier", "/v1/transactions", p.sale(t, "s-2", object{"supplier": object{"id": nobodys}}), nobodys)
 	for _, kind := range []string{"adjustment", "credit", "cancellation"} {
 		for _, original := range []string{"shared-id", "nobodys-id"} {
-			body := example(t, kind, object{"transaction_id": kind + "-of-" + original, "transaction_number": "F-" + kind + original, "reference_transaction_id": original})
+			body := example(t, kind, object{"transaction_id": kind + "-of-" + original,
+				"transaction_number": "F-" + kind + original, "reference_transaction_id": original})
 			if kind == "adjustment" {
 				body["supplier"] = object{"id": nobodys}
 			}
@@ -310,7 +331,8 @@ func foreignReferences(t *testing.T, p *program) {
 	if h := owner.want(t, 200, "GET", "/v1/transactions/history/shared-id", nil).json(t)["history"].([]any); len(h) != 1 {
 		t.Errorf("the owner's history has %v", h)
 	}
-	if page := stranger.want(t, 200, "GET", "/v1/transactions?supplier_id="+foreign, nil).json(t)["data"].([]any); len(page) != 1 || page[0].(object)["transaction_id"] != "s-1" {
+	if page := stranger.want(t, 200, "GET", "/v1/transactions?supplier_id="+foreign,
+		nil).json(t)["data"].([]any); len(page) != 1 || page[0].(object)["transaction_id"] != "s-1" {
 		t.Errorf("the list by a foreign supplier shows %v", page)
 	}
 }

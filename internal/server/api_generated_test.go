@@ -69,7 +69,8 @@ func TestSpectralFindsNoErrorInTheDescription(t *testing.T) {
 	if err := os.WriteFile(rules, []byte("extends: ['spectral:oas']\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ran(t, folder, filepath.Join(folder, "node_modules", ".bin", "spectral"), "lint", "--fail-severity=error", "-r", rules, description(t, quiet(t)))
+	ran(t, folder, filepath.Join(folder, "node_modules", ".bin", "spectral"), "lint", "--fail-severity=error", "-r",
+		rules, description(t, quiet(t)))
 }
 
 // TestNewmanRunsThePostmanCollection from beginning to end, every id taken from an answer before.
@@ -80,7 +81,8 @@ func TestNewmanRunsThePostmanCollection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := ran(t, folder, filepath.Join(folder, "node_modules", ".bin", "newman"), "run", collection, "--ignore-redirects", "--color", "off",
+	out := ran(t, folder, filepath.Join(folder, "node_modules", ".bin", "newman"), "run", collection,
+		"--ignore-redirects", "--color", "off",
 		"--env-var", "base_url="+p.URL(), "--env-var", "api_key="+demoKey)
 	t.Log(out)
 }

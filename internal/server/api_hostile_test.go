@@ -28,8 +28,12 @@ func hostileBodies() int {
 
 // nasty are texts that a mutation puts somewhere.
 var nasty = sync.OnceValue(func() []string {
-	return []string{"", "null", "true", "{}", "[]", `"\u0000"`, `"\ud800"`, `"\uffff"`, `"` + "\u202e" + `"`, "1e400", "-1e400", "1e-400", "-0", "0.00000000000000001", "9223372036854775808", "18446744073709551616", "-9007199254740992", "NaN", "Infinity", "0x10", "01", "1.", ".5",
-		strings.Repeat("[", 100), strings.Repeat(`{"a":`, 40), `"` + strings.Repeat("x", 5000) + `"`, strings.Repeat("9", 400), "]]>", "<script>", "\x00", "\xff", "\ufeff", `\`, `"`, ",", ":", "'; DROP TABLE operations; --", "${jndi:x}", "%s%n", `{"__proto__":1}`, `"2026-02-30T00:00:00Z"`}
+	return []string{"", "null", "true", "{}", "[]", `"\u0000"`, `"\ud800"`, `"\uffff"`, `"` + "\u202e" + `"`, "1e400",
+		"-1e400", "1e-400", "-0", "0.00000000000000001", "9223372036854775808", "18446744073709551616", "-9007199254740992",
+		"NaN", "Infinity", "0x10", "01", "1.", ".5",
+		strings.Repeat("[", 100), strings.Repeat(`{"a":`, 40), `"` + strings.Repeat("x", 5000) + `"`,
+		strings.Repeat("9", 400), "]]>", "<script>", "\x00", "\xff", "\ufeff", `\`, `"`, ",", ":",
+		"'; DROP TABLE operations; --", "${jndi:x}", "%s%n", `{"__proto__":1}`, `"2026-02-30T00:00:00Z"`}
 })
 
 // mutated is a body that began as a good one.
@@ -77,13 +81,15 @@ func mutated(r *rand.Rand, good []byte, others [][]byte) []byte {
 // judge checks that an answer to anything at all is a refusal in its shape or an acceptance.
 func judge(t testing.TB, status int, header http.Header, body []byte) {
 	t.Helper()
-	ok := status == 200 || status == 202 || status >= 400 && status < 500 || status == 503 && header.Get("Retry-After") != ""
+	ok := status == 200 || status == 202 || status >= 400 && status < 500 ||
+		status == 503 && header.Get("Retry-After") != ""
 	var refusal struct {
 		Message string
 		Errors  []struct{ Code, Message, Type string }
 	}
 	err := json.Unmarshal(body, &refusal)
-	if status >= 400 && (err != nil || refusal.Message == "" || len(refusal.Errors) == 0 || len(refusal.Errors) > 100) || err != nil || !ok {
+	if status >= 400 && (err != nil || refusal.Message == "" || len(refusal.Errors) == 0 || len(refusal.Errors) > 100) ||
+		err != nil || !ok {
 		t.Errorf("status %d, body %.300q", status, body)
 	}
 	if status == 500 || bytes.Contains(body, []byte("goroutine ")) || bytes.Contains(body, []byte(".go:")) {
@@ -158,7 +164,8 @@ func TestHostileTextIsNeverAnErrorOnPostgreSQL(t *testing.T) {
 	bombard(t, p, 200)
 	c := p.as(demoKey)
 	for _, text := range []string{"%00", "a%00b", "%FF", "%C3%28", "%ED%A0%80", "%F0%9F%98%80", "'", "%25"} {
-		for _, path := range []string{"/v1/transactions/", "/v1/transactions/history/", "/onboarding/v2/companies/", "/onboarding/v2/jobs/", "/lookup/v2/batch-validations/", "/lookup/v2/single-validations/", "/v1/countries/"} {
+		for _, path := range []string{"/v1/transactions/", "/v1/transactions/history/", "/onboarding/v2/companies/",
+			"/onboarding/v2/jobs/", "/lookup/v2/batch-validations/", "/lookup/v2/single-validations/", "/v1/countries/"} {
 			c.want(t, 404, "GET", path+text, nil)
 		}
 		c.want(t, 404, "GET", "/onboarding/v2/companies/"+text+"?external-id=true", nil)
@@ -166,7 +173,8 @@ func TestHostileTextIsNeverAnErrorOnPostgreSQL(t *testing.T) {
 		c.want(t, 404, "DELETE", "/lookup/v2/batch-validations/"+text, nil)
 		c.want(t, 404, "POST", "/v1/webhooks/events/"+text+"/redeliver", nil)
 		c.want(t, 404, "GET", "/invoicing/v1/invoices/"+text+"/pdf", nil)
-		for _, name := range []string{"supplier_id", "transaction_number", "cursor", "status", "from", "country_code", "%00", "%FF"} {
+		for _, name := range []string{"supplier_id", "transaction_number", "cursor", "status", "from", "country_code", "%00",
+			"%FF"} {
 			if got := c.do(t, "GET", "/v1/transactions?"+name+"="+text, nil); got.status != 200 && got.status != 400 {
 				t.Errorf("%s=%s answers %d", name, text, got.status)
 			}
@@ -245,7 +253,9 @@ func TestHardCase23ContentAttacksAreRefusedByRuleOrKeptAsText(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	c := p.as(demoKey)
-	for i, note := range []string{`<script>alert(1)</script>`, `<img src=http://169.254.169.254/>`, `<iframe src="file:///etc/passwd">`, `<style>@import url(http://x)</style>`, `<svg onload=x>`, "]]>", strings.Repeat("x", 3000)} {
+	for i, note := range []string{`<script>alert(1)</script>`, `<img src=http://169.254.169.254/>`,
+		`<iframe src="file:///etc/passwd">`, `<style>@import url(http://x)</style>`, `<svg onload=x>`, "]]>",
+		strings.Repeat("x", 3000)} {
 		op := c.submit(t, "/v1/transactions", p.sale(t, "attack-"+strconv.Itoa(i), object{"note": note}))
 		if r := c.want(t, 200, "GET", "/v1/transactions/"+op, nil).json(t); r["note"] != note {
 			t.Errorf("note %q is kept as %q", note, r["note"])
@@ -262,8 +272,9 @@ func TestHardCase23ContentAttacksAreRefusedByRuleOrKeptAsText(t *testing.T) {
 		"note":               p.sale(t, "refused", object{"note": "a\u202eb"}),
 		"transaction_id":     p.sale(t, "x\x00y", nil),
 		"transaction_number": p.sale(t, "refused", object{"transaction_number": "\ufffe"}),
-		"customer.address.city": p.sale(t, "refused", object{"customer": object{"legal_name": "x", "type": "INDIVIDUAL", "address": object{
-			"country_code": "IE", "city": strings.Repeat("x", 1_000_00)}}}),
+		"customer.address.city": p.sale(t, "refused",
+			object{"customer": object{"legal_name": "x", "type": "INDIVIDUAL", "address": object{
+				"country_code": "IE", "city": strings.Repeat("x", 1_000_00)}}}),
 		"items.0.quantity":   item(object{"quantity": num("1e400")}),
 		"items.0.unit_price": item(object{"unit_price": num("9007199254740992")}),
 		"items.0.name":       item(object{"name": "line\nbreak"}),

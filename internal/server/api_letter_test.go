@@ -65,15 +65,18 @@ func TestRefusalsOfLargeBodiesArrive(t *testing.T) {
 func TestFourFaultsOfFourSortsComeInOneAnswer(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
-	body := p.sale(t, "", object{"country_code": "MX", "currency_code": "USD", "payments": []any{object{"type": "CARD", "code": "PUE", "amount": 1}},
+	body := p.sale(t, "", object{"country_code": "MX", "currency_code": "USD",
+		"payments":         []any{object{"type": "CARD", "code": "PUE", "amount": 1}},
 		"transaction_date": time.Now().UTC().Format(time.RFC3339), "customer": nil, "issuer": nil,
-		"items": []any{object{"number": 0, "name": "a", "quantity": 1, "unit_price": 1160, "code": "12345678", "tax_breakdowns": []any{object{"rate": 16, "regime": "VAT"}}}}})
+		"items": []any{object{"number": 0, "name": "a", "quantity": 1, "unit_price": 1160, "code": "12345678",
+			"tax_breakdowns": []any{object{"rate": 16, "regime": "VAT"}}}}})
 	var found []string
 	for _, f := range p.as(demoKey).want(t, 400, "POST", "/v1/transactions", body).json(t)["errors"].([]any) {
 		found = append(found, f.(object)["code"].(string)+" "+f.(object)["field"].(string))
 	}
 	slices.Sort(found)
-	want := []string{"field_not_valid items.0.code", "field_not_valid items.0.number", "field_not_valid payments", "field_required exchange_rate", "field_required transaction_id"}
+	want := []string{"field_not_valid items.0.code", "field_not_valid items.0.number", "field_not_valid payments",
+		"field_required exchange_rate", "field_required transaction_id"}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %v, want %v", found, want)
 	}
@@ -83,7 +86,8 @@ func TestCorrectionsCanBeTriedWithoutBeingStored(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	c := p.as(demoKey)
-	short := object{"country_code": "XX", "transaction_date": "2026-01-31T10:00:00Z", "transaction_id": "tried", "reference_transaction_id": "o"}
+	short := object{"country_code": "XX", "transaction_date": "2026-01-31T10:00:00Z", "transaction_id": "tried",
+		"reference_transaction_id": "o"}
 	for _, kind := range []string{"CREDIT", "CANCELLATION"} {
 		if got := c.want(t, 200, "POST", "/v1/transactions/validate?kind="+kind, short).json(t); got["valid"] != true {
 			t.Errorf("%s: %v", kind, got)
@@ -120,7 +124,8 @@ func TestANumberThatAsksForAnOutcomeWhereNothingIsFiledIsWarnedOf(t *testing.T) 
 	t.Parallel()
 	p := quiet(t)
 	warned := func(code, number string) int {
-		return len(p.as(demoKey).want(t, 200, "POST", "/v1/transactions/validate", p.sale(t, "asks", object{"country_code": code, "transaction_number": number})).json(t)["warnings"].([]any))
+		return len(p.as(demoKey).want(t, 200, "POST", "/v1/transactions/validate",
+			p.sale(t, "asks", object{"country_code": code, "transaction_number": number})).json(t)["warnings"].([]any))
 	}
 	if plain := warned("IE", "1"); warned("IE", "1-REJECT") != plain+1 || warned("XX", "1-REJECT") != warned("XX", "1") {
 		t.Error("-REJECT is warned of in Ireland, and in no country with an authority")
@@ -144,8 +149,10 @@ func TestTransactionsGetNumbersFromASeries(t *testing.T) {
 	c.want(t, 200, "POST", "/v1/transactions/validate", sale("numbered-0"))
 	for i, want := range []string{"S-0041", "S-0042"} {
 		result := c.outcome(t, c.submit(t, "/v1/transactions", sale(fmt.Sprintf("numbered-%d", i))))
-		if result["status"] != "SUCCESS" || result["transaction_number"] != want || result["series"] != made["id"] || result["supplier"].(object)["id"] != company {
-			t.Errorf("got %v %v of %v for %v, want %s", result["status"], result["transaction_number"], result["series"], result["supplier"], want)
+		if result["status"] != "SUCCESS" || result["transaction_number"] != want || result["series"] != made["id"] ||
+			result["supplier"].(object)["id"] != company {
+			t.Errorf("got %v %v of %v for %v, want %s", result["status"], result["transaction_number"], result["series"],
+				result["supplier"], want)
 		}
 		if fmt.Sprint(result["total_withheld_amount"]) != "0" {
 			t.Errorf("withheld %v", result["total_withheld_amount"])
@@ -159,21 +166,27 @@ func TestTransactionsGetNumbersFromASeries(t *testing.T) {
 	if len(list) != 1 || fmt.Sprint(list[0].(object)["next"]) != "43" {
 		t.Errorf("series %v", list)
 	}
-	if others := p.as(p.limited).do(t, "GET", "/v1/series", nil); others.status == 200 && len(others.json(t)["data"].([]any)) != 0 {
+	if others := p.as(p.limited).do(t, "GET", "/v1/series",
+		nil); others.status == 200 && len(others.json(t)["data"].([]any)) != 0 {
 		t.Error("another client sees the series")
 	}
-	unknown := c.outcome(t, c.submit(t, "/v1/transactions", p.sale(t, "of nobody", object{"supplier": object{"external_id": "nobody"}})))
-	if unknown["status"] != "FAILURE" || unknown["errors"].([]any)[0].(object)["code"] != "supplier_unknown" || unknown["supplier"].(object)["external_id"] != "nobody" {
+	unknown := c.outcome(t, c.submit(t, "/v1/transactions",
+		p.sale(t, "of nobody", object{"supplier": object{"external_id": "nobody"}})))
+	if unknown["status"] != "FAILURE" || unknown["errors"].([]any)[0].(object)["code"] != "supplier_unknown" ||
+		unknown["supplier"].(object)["external_id"] != "nobody" {
 		t.Errorf("unknown external_id: %v", unknown)
 	}
-	c.want(t, 400, "POST", "/v1/transactions", p.sale(t, "both", object{"supplier": object{"id": company, "external_id": "series-company"}}))
+	c.want(t, 400, "POST", "/v1/transactions",
+		p.sale(t, "both", object{"supplier": object{"id": company, "external_id": "series-company"}}))
 }
 
 // onboarded makes a company and answers its id.
 func (c *caller) onboarded(t testing.TB, external, code string) string {
 	t.Helper()
-	job := c.want(t, 202, "POST", "/onboarding/v2/companies", object{"meta": object{"country_code": code, "external_id": external}, "legal_name": external,
-		"address": object{"country_code": code}, "tax_information": object{"tax_number": "T-" + external}}).json(t)["data"].(object)["job_id"].(string)
+	job := c.want(t, 202, "POST", "/onboarding/v2/companies",
+		object{"meta": object{"country_code": code, "external_id": external}, "legal_name": external,
+			"address": object{"country_code": code}, "tax_information": object{"tax_number": "T-" + external}}).json(
+		t)["data"].(object)["job_id"].(string)
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		got := c.want(t, 200, "GET", "/onboarding/v2/jobs/"+job, nil).json(t)
 		if got["status"] == "success" {
@@ -194,7 +207,8 @@ func TestAClosedCompanyIssuesNothingAndKeepsItsHistory(t *testing.T) {
 	sold := c.submit(t, "/v1/transactions", p.sale(t, "before-closing", object{"supplier": object{"id": id}}))
 	c.outcome(t, sold)
 	// While one waits for the authority the company stays.
-	slow := c.submit(t, "/v1/transactions", p.sale(t, "slow-closing", object{"supplier": object{"id": id}, "transaction_number": "CLOSING-SLOW"}))
+	slow := c.submit(t, "/v1/transactions",
+		p.sale(t, "slow-closing", object{"supplier": object{"id": id}, "transaction_number": "CLOSING-SLOW"}))
 	if got := c.do(t, "DELETE", at, nil); got.status != 409 {
 		t.Errorf("closed while work is open: %d %s", got.status, got.body)
 	}
@@ -202,18 +216,24 @@ func TestAClosedCompanyIssuesNothingAndKeepsItsHistory(t *testing.T) {
 	p.as(demoKey).want(t, 404, "DELETE", at, nil)
 	c.want(t, 204, "DELETE", at, nil)
 	c.want(t, 204, "DELETE", at, nil)
-	if company := c.want(t, 200, "GET", at, nil).json(t); company["status"] != "closed" || len(company["credentials"].([]any)) != 0 {
+	if company := c.want(t, 200, "GET", at, nil).json(t); company["status"] != "closed" ||
+		len(company["credentials"].([]any)) != 0 {
 		t.Errorf("closed company %v", company)
 	}
 	c.want(t, 409, "PATCH", at, object{"company_number": "1"})
-	if result := c.outcome(t, c.submit(t, "/v1/transactions", p.sale(t, "after-closing", object{"supplier": object{"id": id}}))); result["status"] != "FAILURE" || result["errors"].([]any)[0].(object)["code"] != "supplier_unknown" {
+	if result := c.outcome(t, c.submit(t, "/v1/transactions",
+		p.sale(t, "after-closing", object{"supplier": object{"id": id}}))); result["status"] != "FAILURE" ||
+		result["errors"].([]any)[0].(object)["code"] != "supplier_unknown" {
 		t.Errorf("a closed company sells: %v", result)
 	}
-	if result := c.outcome(t, sold); result["status"] != "SUCCESS" || result["supplier"].(object)["external_id"] != "to-close" {
+	if result := c.outcome(t, sold); result["status"] != "SUCCESS" ||
+		result["supplier"].(object)["external_id"] != "to-close" {
 		t.Errorf("history %v", result)
 	}
-	again := c.want(t, 202, "POST", "/onboarding/v2/companies", object{"meta": object{"country_code": "XX", "external_id": "opened-again"}, "legal_name": "again",
-		"address": object{"country_code": "XX"}, "tax_information": object{"tax_number": "T-to-close"}}).json(t)["data"].(object)["job_id"].(string)
+	again := c.want(t, 202, "POST", "/onboarding/v2/companies",
+		object{"meta": object{"country_code": "XX", "external_id": "opened-again"}, "legal_name": "again",
+			"address": object{"country_code": "XX"}, "tax_information": object{"tax_number": "T-to-close"}}).json(
+		t)["data"].(object)["job_id"].(string)
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		got := c.want(t, 200, "GET", "/onboarding/v2/jobs/"+again, nil).json(t)
 		if got["status"] == "success" {

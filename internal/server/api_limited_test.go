@@ -25,7 +25,8 @@ func TestAKeyGoesAsFarAsItsScopes(t *testing.T) {
 	p := quiet(t)
 	calls := map[account.Scope][3]string{
 		account.ScopeSubmit: {"POST", "/v1/transactions/validate", "{}"}, account.ScopeRead: {"GET", "/v1/transactions", ""},
-		account.ScopeOnboard: {"POST", "/onboarding/v2/companies", "{}"}, account.ScopeLookup: {"POST", "/lookup/v2/single-validations", "{}"},
+		account.ScopeOnboard:  {"POST", "/onboarding/v2/companies", "{}"},
+		account.ScopeLookup:   {"POST", "/lookup/v2/single-validations", "{}"},
 		account.ScopeWebhooks: {"GET", "/v1/webhooks/events", ""},
 	}
 	for _, own := range account.Scopes() {
@@ -45,7 +46,8 @@ func TestAKeyGoesAsFarAsItsScopes(t *testing.T) {
 			}
 		}
 		c.want(t, 200, "GET", "/v1/countries/XX", nil)
-		if me := c.want(t, 200, "GET", "/v1/me", nil).json(t); len(me["scopes"].([]any)) != 1 || me["scopes"].([]any)[0] != string(own) {
+		if me := c.want(t, 200, "GET", "/v1/me", nil).json(t); len(me["scopes"].([]any)) != 1 ||
+			me["scopes"].([]any)[0] != string(own) {
 			t.Errorf("me %v", me)
 		}
 	}
@@ -58,14 +60,18 @@ func TestMeSaysWhoseKeyThisIs(t *testing.T) {
 	if me["limits"].(map[string]any)["per_node"] != true {
 		t.Errorf("nothing says that limits are those of a node: %v", me["limits"])
 	}
-	if me["client_id"] != "demo" || me["environment"] != "test" || me["key_id"] != "demo" || me["expires_at"] != nil || len(me["scopes"].([]any)) != 5 ||
+	if me["client_id"] != "demo" || me["environment"] != "test" || me["key_id"] != "demo" || me["expires_at"] != nil ||
+		len(me["scopes"].([]any)) != 5 ||
 		me["limits"].(object)["requests_per_second"] != nil {
 		t.Errorf("me %v", me)
 	}
 	until := time.Now().Add(time.Hour)
-	kid, key := limitedKey(t, p, account.Limits{ExpiresAt: until, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	kid, key := limitedKey(t, p, account.Limits{ExpiresAt: until,
+		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	me = p.as(key).want(t, 200, "GET", "/v1/me", nil).json(t)
-	if me["client_id"] != "stranger" || me["key_id"] != kid || me["expires_at"] != until.UTC().Format("2006-01-02T15:04:05Z") || me["limits"].(object)["networks"].([]any)[0] != "127.0.0.0/8" {
+	if me["client_id"] != "stranger" || me["key_id"] != kid ||
+		me["expires_at"] != until.UTC().Format("2006-01-02T15:04:05Z") ||
+		me["limits"].(object)["networks"].([]any)[0] != "127.0.0.0/8" {
 		t.Errorf("me %v", me)
 	}
 }
@@ -86,7 +92,8 @@ func TestALimitedKeyEndsAndStaysWhereItBelongs(t *testing.T) {
 			t.Fatalf("a key with %s to live: %d", life, status)
 		}
 	}
-	for until := time.Now().Add(patience); p.as(brief).do(t, "GET", "/v1/me", nil).status != 401; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(patience); p.as(brief).do(t, "GET", "/v1/me", nil).status != 401; time.Sleep(
+		50 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("an expired key is still taken")
 		}

@@ -25,12 +25,14 @@ func madeUp() country.Pack {
 	p.Facts.Required = []country.FieldRule{{Field: "note", Reason: "every document says thanks there"}}
 	p.Checks = []country.Check{{Reads: []string{"transaction_number"}, Find: func(c country.Case) []fault.Fault {
 		if strings.HasPrefix(c.Transaction.Number, "13") {
-			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "must not begin with 13: an unlucky number")}
+			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid,
+				"must not begin with 13: an unlucky number")}
 		}
 		return nil
 	}}}
 	p.Example = &country.Example{
-		Company: country.Supplier{LegalName: "Dæmi ehf.", TaxNumber: "IS123456", Address: transaction.Address{CountryCode: "IS", City: "Reykjavík", PostalCode: "101", AddressLine1: "Dæmigata 1"}},
+		Company: country.Supplier{LegalName: "Dæmi ehf.", TaxNumber: "IS123456",
+			Address: transaction.Address{CountryCode: "IS", City: "Reykjavík", PostalCode: "101", AddressLine1: "Dæmigata 1"}},
 		Sale: `{"currency_code": "ISK", "note": "Takk", "customer": {"legal_name": "Jón Jónsson", "type": "INDIVIDUAL"},
 			"items": [{"number": 1, "name": "Te", "quantity": 2, "unit_price": 1240, "tax_breakdowns": [{"rate": 24, "regime": "VAT"}]}]}`,
 	}
@@ -69,7 +71,8 @@ func TestACountryAddedAtRunTimeIsServedInFull(t *testing.T) {
 	if !strings.Contains(refused, "note must not be empty") {
 		t.Errorf("its facts do not count: %s", refused)
 	}
-	if refused := string(c.want(t, http.StatusBadRequest, "POST", "/v1/transactions", p.abroad(t, a, "13-1")).body); !strings.Contains(refused, "unlucky") {
+	if refused := string(c.want(t, http.StatusBadRequest, "POST", "/v1/transactions",
+		p.abroad(t, a, "13-1")).body); !strings.Contains(refused, "unlucky") {
 		t.Errorf("its check does not count: %s", refused)
 	}
 	got := c.outcome(t, c.submit(t, "/v1/transactions", p.abroad(t, a, "IS-1")))
@@ -98,7 +101,8 @@ func checkPrinted(t *testing.T, c *caller, got object, words ...string) {
 			continue
 		}
 		read := exec.CommandContext(t.Context(), "pdftotext", "-layout", "-", "-")
-		read.Stdin = strings.NewReader(string(c.want(t, http.StatusOK, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/pdf", nil).body))
+		read.Stdin = strings.NewReader(string(c.want(t, http.StatusOK, "GET",
+			"/invoicing/v1/invoices/"+at["resource_id"].(string)+"/pdf", nil).body))
 		text, err := read.Output()
 		if err != nil {
 			t.Fatal(err)

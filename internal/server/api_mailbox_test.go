@@ -20,12 +20,15 @@ func TestDecisionsAreFetchedFromAMailbox(t *testing.T) {
 		body["tax_information"].(object)["tax_number"] = "XX888000111"
 		company, _ := c.onboard(t, body)
 		by := object{"id": company}
-		good := c.submit(t, "/v1/transactions", p.sale(t, "MB-1", object{"supplier": by, "transaction_number": "MB-1" + xxwire.SuffixMailbox}))
-		bad := c.submit(t, "/v1/transactions", p.sale(t, "MB-2", object{"supplier": by, "transaction_number": "MB-2" + xxwire.SuffixMailboxRefused}))
+		good := c.submit(t, "/v1/transactions",
+			p.sale(t, "MB-1", object{"supplier": by, "transaction_number": "MB-1" + xxwire.SuffixMailbox}))
+		bad := c.submit(t, "/v1/transactions",
+			p.sale(t, "MB-2", object{"supplier": by, "transaction_number": "MB-2" + xxwire.SuffixMailboxRefused}))
 		if got := c.outcome(t, good); got["status"] != "SUCCESS" || got["tax_authority_id_1"] == nil {
 			t.Errorf("%v %v", got["status"], got["errors"])
 		}
-		if got := c.outcome(t, bad); got["status"] != "FAILURE" || !strings.Contains(text(t, got["errors"]), "authority_rejected") {
+		if got := c.outcome(t, bad); got["status"] != "FAILURE" || !strings.Contains(text(t, got["errors"]),
+			"authority_rejected") {
 			t.Errorf("%v %v", got["status"], got["errors"])
 		}
 		p.speaks(t, "XX", xxwire.Notice{Key: "n1", Code: "205", Name: "Approved", Source: "BUYER", Severity: "INFO"})

@@ -98,7 +98,8 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 	}
 	p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
 	p.cfg = server.Config{
-		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
+		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0",
+		Data: dir, Database: database, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 		Packs: []country.Pack{hastySpain()},
@@ -171,9 +172,11 @@ func (p *program) restart() error {
 }
 
 func (p *program) newClient(id string, rate account.Rate) (string, error) {
-	_, key, err := p.Accounts().CreateClient(context.Background(), audit.Actor{Name: "test"}, account.NewClient{ID: id, Config: account.Config{
-		DisplayName: id, Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Rate: rate, Webhooks: account.Webhooks{All: p.inbox.server.URL},
-	}})
+	_, key, err := p.Accounts().CreateClient(context.Background(), audit.Actor{Name: "test"},
+		account.NewClient{ID: id, Config: account.Config{
+			DisplayName: id, Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Rate: rate,
+			Webhooks: account.Webhooks{All: p.inbox.server.URL},
+		}})
 	return key.RevealText(), err
 }
 
@@ -216,7 +219,8 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = webhook.ErrSignature
 		for _, key := range b.keys {
-			if n, err = webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header}, key, webhook.Freshness{Now: time.Now(), Max: time.Minute}); err == nil {
+			if n, err = webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header}, key,
+				webhook.Freshness{Now: time.Now(), Max: time.Minute}); err == nil {
 				break
 			}
 		}

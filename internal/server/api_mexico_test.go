@@ -13,8 +13,10 @@ import (
 
 // paid is a report of a payment for one sale.
 func paid(id, of string, amount int64) object {
-	return object{"country_code": "MX", "transaction_id": id, "transaction_date": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339),
-		"reference_transaction_id": of, "payments": []any{object{"type": "TRANSFER", "amount": amount, "reference": "SPEI 7"}}}
+	return object{"country_code": "MX", "transaction_id": id,
+		"transaction_date":         time.Now().Add(-time.Minute).UTC().Format(time.RFC3339),
+		"reference_transaction_id": of, "payments": []any{object{"type": "TRANSFER", "amount": amount,
+			"reference": "SPEI 7"}}}
 }
 
 // onPaperWords are the words of the document for people.
@@ -23,7 +25,8 @@ func onPaperWords(t *testing.T, c *caller, got object) []string {
 	for _, entry := range got["attachments"].([]any) {
 		if at := entry.(object); at["kind"] == "VISUAL" {
 			read := exec.CommandContext(t.Context(), "pdftotext", "-layout", "-", "-")
-			read.Stdin = bytes.NewReader(c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/pdf", nil).body)
+			read.Stdin = bytes.NewReader(c.want(t, 200, http.MethodGet,
+				"/invoicing/v1/invoices/"+at["resource_id"].(string)+"/pdf", nil).body)
 			text, err := read.Output()
 			if err != nil {
 				t.Fatal(err)
@@ -56,7 +59,8 @@ func TestASaleInMexicoIsPaidInParts(t *testing.T) {
 	}
 	for _, entry := range got["attachments"].([]any) {
 		at := entry.(object)
-		body := c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
+		body := c.want(t, 200, http.MethodGet,
+			"/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
 		if at["kind"] == "REPORT" && !bytes.Contains(body, []byte(`NumParcialidad="1"`)) {
 			t.Errorf("%s: %.300s", at["kind"], body)
 		}
@@ -65,7 +69,9 @@ func TestASaleInMexicoIsPaidInParts(t *testing.T) {
 	if slices.Contains(onPaperWords(t, c, got), "Rectifica") {
 		t.Error("a payment is printed as a correction")
 	}
-	if over := c.outcome(t, c.submit(t, "/v1/transactions/payment", paid("MX-PAID-2", "MX-PAID", total))); over["status"] != "FAILURE" || over["errors"].([]any)[0].(object)["code"] != "reference_exceeded" {
+	if over := c.outcome(t, c.submit(t, "/v1/transactions/payment",
+		paid("MX-PAID-2", "MX-PAID", total))); over["status"] != "FAILURE" ||
+		over["errors"].([]any)[0].(object)["code"] != "reference_exceeded" {
 		t.Errorf("more than is owed: %v", over["errors"])
 	}
 	rest := c.outcome(t, c.submit(t, "/v1/transactions/payment", paid("MX-PAID-3", "MX-PAID", total-10000)))
@@ -76,21 +82,24 @@ func TestASaleInMexicoIsPaidInParts(t *testing.T) {
 		body["reason"] = "02"
 		return c.outcome(t, c.submit(t, "/v1/transactions/cancellation", body))
 	}
-	if refused := cancel("MX-PAID-4", "MX-PAID"); refused["status"] != "FAILURE" || !strings.Contains(refused["errors"].([]any)[0].(object)["message"].(string), rest["tax_authority_id_1"].(string)) &&
-		!strings.Contains(refused["errors"].([]any)[0].(object)["message"].(string), got["tax_authority_id_1"].(string)) {
+	if refused := cancel("MX-PAID-4", "MX-PAID"); refused["status"] != "FAILURE" ||
+		!strings.Contains(refused["errors"].([]any)[0].(object)["message"].(string), rest["tax_authority_id_1"].(string)) &&
+			!strings.Contains(refused["errors"].([]any)[0].(object)["message"].(string), got["tax_authority_id_1"].(string)) {
 		t.Errorf("a paid sale is cancelled: %v", refused["errors"])
 	}
 	if done := cancel("MX-PAID-5", "MX-PAID-3"); done["status"] != "SUCCESS" {
 		t.Errorf("a payment is not cancelled: %v", done["errors"])
 	}
-	a.checkSuccess(t, c, "paid again", c.outcome(t, c.submit(t, "/v1/transactions/payment", paid("MX-PAID-6", "MX-PAID", total-10000))))
+	a.checkSuccess(t, c, "paid again", c.outcome(t,
+		c.submit(t, "/v1/transactions/payment", paid("MX-PAID-6", "MX-PAID", total-10000))))
 	original := c.want(t, 200, http.MethodGet, "/v1/transactions/"+sold, nil).json(t)
 	if n := len(original["corrections"].([]any)); n != 3 {
 		t.Errorf("%d corrections: %v", n, original["corrections"])
 	}
 	elsewhere := paid("XX-PAID", "MX-PAID", 1)
 	elsewhere["country_code"] = "XX"
-	if no := c.want(t, http.StatusBadRequest, http.MethodPost, "/v1/transactions/payment", elsewhere); !bytes.Contains(no.body, []byte("unsupported_operation")) {
+	if no := c.want(t, http.StatusBadRequest, http.MethodPost, "/v1/transactions/payment",
+		elsewhere); !bytes.Contains(no.body, []byte("unsupported_operation")) {
 		t.Errorf("%s", no.body)
 	}
 }
@@ -113,13 +122,15 @@ func TestDollarsInMexicoArePaidInPesos(t *testing.T) {
 	pesos["currency_code"], pesos["references"] = "MXN", []any{object{"transaction_id": "MX-USD", "amount": total}}
 	got := c.outcome(t, c.submit(t, "/v1/transactions/payment", pesos))
 	a.checkSuccess(t, c, "pesos", got)
-	if sum, err := got["total_amount"].(json.Number).Int64(); err != nil || sum != total*20 || got["currency_code"] != "MXN" {
+	if sum, err := got["total_amount"].(json.Number).Int64(); err != nil || sum != total*20 ||
+		got["currency_code"] != "MXN" {
 		t.Errorf("%v %v", got["total_amount"], got["currency_code"])
 	}
 	for _, entry := range got["attachments"].([]any) {
 		if at := entry.(object); at["kind"] == "REPORT" {
 			body := c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
-			if !bytes.Contains(body, []byte(`MonedaDR="USD" EquivalenciaDR="0.0500000000"`)) || !bytes.Contains(body, []byte(`ImpSaldoInsoluto="0.00"`)) {
+			if !bytes.Contains(body, []byte(`MonedaDR="USD" EquivalenciaDR="0.0500000000"`)) ||
+				!bytes.Contains(body, []byte(`ImpSaldoInsoluto="0.00"`)) {
 				t.Errorf("%.2000s", body)
 			}
 		}

@@ -23,11 +23,13 @@ import (
 func (p *program) speaks(t *testing.T, code string, notice xxwire.Notice) {
 	t.Helper()
 	held := p.book(t, code)[0].(object)
-	text, err := json.Marshal(xxwire.Said{Supplier: held["supplier"].(string), Number: held["number"].(string), Notice: notice})
+	text, err := json.Marshal(xxwire.Said{Supplier: held["supplier"].(string), Number: held["number"].(string),
+		Notice: notice})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Post(p.SimulatorsURL()+"/"+strings.ToLower(code)+xxwire.PathNotices, "application/json", bytes.NewReader(text))
+	answer, err := http.Post(p.SimulatorsURL()+"/"+strings.ToLower(code)+xxwire.PathNotices, "application/json",
+		bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,8 @@ func (p *program) speaks(t *testing.T, code string, notice xxwire.Notice) {
 func (c *caller) lifecycle(t *testing.T, operation string, n int) []any {
 	t.Helper()
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
-		if all := c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil).json(t)["lifecycle"].([]any); len(all) >= n {
+		if all := c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation,
+			nil).json(t)["lifecycle"].([]any); len(all) >= n {
 			return all
 		}
 	}
@@ -53,7 +56,8 @@ func (c *caller) lifecycle(t *testing.T, operation string, n int) []any {
 // the completed event, but only at a client that asked for the event.
 func TestNewsAfterSuccessReachesTheClient(t *testing.T) {
 	t.Parallel()
-	pack := world.ReferenceWith("IS", country.ByNumber, xx.Habits{Listen: country.Listening{First: 20 * time.Millisecond, Most: 50 * time.Millisecond, For: time.Hour}})
+	pack := world.ReferenceWith("IS", country.ByNumber,
+		xx.Habits{Listen: country.Listening{First: 20 * time.Millisecond, Most: 50 * time.Millisecond, For: time.Hour}})
 	p := &program{dir: t.TempDir(), inbox: newInbox(), ended: make(chan error, 1)}
 	t.Cleanup(p.inbox.server.Close)
 	p.inbox.trust(demoKey)
@@ -74,18 +78,22 @@ func TestNewsAfterSuccessReachesTheClient(t *testing.T) {
 		t.Fatalf("%v %v", got["status"], got["lifecycle"])
 	}
 	p.inbox.await(t, id, 1)
-	p.speaks(t, "IS", xxwire.Notice{Key: "m1", At: "2026-04-01T08:00:00Z", Code: "204", Name: "Received", Source: "BUYER", Severity: "INFO"})
+	p.speaks(t, "IS", xxwire.Notice{Key: "m1", At: "2026-04-01T08:00:00Z", Code: "204", Name: "Received", Source: "BUYER",
+		Severity: "INFO"})
 	c.lifecycle(t, id, 1)
 
-	if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, p.Demo().ClientID, func(c *account.Config) error {
-		c.Webhooks.ByEvent = map[string]string{webhook.TransactionUpdated: account.WebhookCommon}
-		return nil
-	}); err != nil {
+	if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, p.Demo().ClientID,
+		func(c *account.Config) error {
+			c.Webhooks.ByEvent = map[string]string{webhook.TransactionUpdated: account.WebhookCommon}
+			return nil
+		}); err != nil {
 		t.Fatal(err)
 	}
-	p.speaks(t, "IS", xxwire.Notice{Key: "m2", At: "2026-04-02T08:00:00Z", Code: "210", Name: "Refused", Source: "BUYER", Severity: "PROBLEM", Message: "never ordered"})
+	p.speaks(t, "IS", xxwire.Notice{Key: "m2", At: "2026-04-02T08:00:00Z", Code: "210", Name: "Refused", Source: "BUYER",
+		Severity: "PROBLEM", Message: "never ordered"})
 	got := p.inbox.await(t, id, 2)
-	if got[0].EventType != webhook.TransactionCompleted || got[1].EventType != webhook.TransactionUpdated || got[1].ResourceURL != got[0].ResourceURL || len(got) != 2 {
+	if got[0].EventType != webhook.TransactionCompleted || got[1].EventType != webhook.TransactionUpdated ||
+		got[1].ResourceURL != got[0].ResourceURL || len(got) != 2 {
 		t.Errorf("arrived: %+v", got)
 	}
 	all := c.lifecycle(t, id, 2)

@@ -47,8 +47,10 @@ func amountsOf(t *testing.T, code string, report []byte) filedAmounts {
 	names := map[string][2][]string{
 		"ES": {{"ImporteTotal", "CuotaTotal", "BaseImponibleOimporteNoSujeto", "CuotaRepercutida"}, nil},
 		"PL": {{"P_15", "P_13_1", "P_14_1"}, {"P_11", "P_11A", "P_11Vat"}},
-		"BE": {{"TaxAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"}, {"LineExtensionAmount", "PayableRoundingAmount"}},
-		"HU": {{"invoiceGrossAmount", "invoiceNetAmount", "invoiceVatAmount", "vatRateNetAmount", "vatRateVatAmount"}, {"lineNetAmount", "lineVatAmount", "lineGrossAmountNormal"}},
+		"BE": {{"TaxAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"},
+			{"LineExtensionAmount", "PayableRoundingAmount"}},
+		"HU": {{"invoiceGrossAmount", "invoiceNetAmount", "invoiceVatAmount", "vatRateNetAmount", "vatRateVatAmount"},
+			{"lineNetAmount", "lineVatAmount", "lineGrossAmountNormal"}},
 		"IT": {{"ImportoTotaleDocumento", "ImponibileImporto", "Imposta"}, {"PrezzoTotale", "Arrotondamento"}},
 		"MX": {{"Comprobante/Total", "Impuestos/TotalImpuestosTrasladados"}, nil},
 	}[code]
@@ -113,7 +115,9 @@ func onPaper(t *testing.T, pdf []byte) []string {
 		t.Fatal(err)
 	}
 	var found []string
-	for _, word := range strings.FieldsFunc(strings.ReplaceAll(string(text), "−€", "−"), func(r rune) bool { return strings.ContainsRune(" \n\t\f|()$€", r) }) {
+	for _, word := range strings.FieldsFunc(strings.ReplaceAll(string(text), "−€", "−"), func(r rune) bool {
+		return strings.ContainsRune(" \n\t\f|()$€", r)
+	}) {
 		if word = strings.TrimRight(word, ".,:;"); printedAmount.FindString(word) != word {
 			continue
 		}
@@ -155,7 +159,8 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 				body := p.abroad(t, a, code+"-PAPER1-"+id)
 				taxes := body["items"].([]any)[0].(object)["tax_breakdowns"]
 				item := func(number, quantity, price int) object {
-					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price, "tax_breakdowns": taxes}
+					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price,
+						"tax_breakdowns": taxes}
 				}
 				body["items"] = []any{item(1, 3, price), item(2, 2, 2*price+1)}
 				body["language_code"] = strings.ToLower(a.Facts.Languages[0])
@@ -170,13 +175,15 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 				files := map[string][]byte{}
 				for _, entry := range got["attachments"].([]any) {
 					at := entry.(object)
-					files[at["kind"].(string)] = c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
+					files[at["kind"].(string)] = c.want(t, 200, "GET",
+						"/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
 				}
 				comparePaper(t, name, amountsOf(t, code, files["REPORT"]), onPaper(t, files["VISUAL"]), negative)
 			}
 			returned := code == "ES" || code == "PL" || code == "HU" // where a credit is filed as what it takes back
 			check("invoice", "/v1/transactions", sale("I", 4321), false)
-			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-PAPER1-C", "transaction_number": code + "-PAPER1-C",
+			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339),
+				"transaction_id": code + "-PAPER1-C", "transaction_number": code + "-PAPER1-C",
 				"reference_transaction_id": code + "-PAPER1-I"}
 			check("credit", "/v1/transactions/credit", credit, returned)
 			check("second invoice", "/v1/transactions", sale("J", 9999), false)

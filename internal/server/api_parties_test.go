@@ -67,7 +67,8 @@ func TestACompanyIsOnboardedPatchedAndListed(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
 	c := p.as(p.stranger)
-	body := example(t, "company", object{"meta": object{"country_code": "ie", "language_code": "en", "external_id": "seller/42 %"}, "tax_credentials": nil})
+	body := example(t, "company", object{"meta": object{"country_code": "ie", "language_code": "en",
+		"external_id": "seller/42 %"}, "tax_credentials": nil})
 	id, job := c.onboard(t, body)
 	if again := c.want(t, 202, "POST", "/onboarding/v2/companies", body).json(t)["data"].(object)["job_id"]; again != job {
 		t.Errorf("the same body gives job %v, want %s", again, job)
@@ -76,16 +77,19 @@ func TestACompanyIsOnboardedPatchedAndListed(t *testing.T) {
 	if got := c.want(t, 409, "POST", "/onboarding/v2/companies", body); got.code(t) != "conflict" {
 		t.Errorf("another body: %s", got.body)
 	}
-	own := c.want(t, 200, "GET", "/onboarding/v2/companies/"+url.PathEscape("seller/42 %")+"?external-id=true", nil).json(t)
+	own := c.want(t, 200, "GET", "/onboarding/v2/companies/"+url.PathEscape("seller/42 %")+"?external-id=true",
+		nil).json(t)
 	if own["id"] != id || own["tax_credentials"] != nil || own["meta"].(object)["country_code"] != "ie" {
 		t.Errorf("company %v", own)
 	}
-	patched := c.want(t, 202, "PATCH", "/onboarding/v2/companies/"+id, example(t, "company-patch", nil)).json(t)["data"].(object)
+	patched := c.want(t, 202, "PATCH", "/onboarding/v2/companies/"+id,
+		example(t, "company-patch", nil)).json(t)["data"].(object)
 	eventually(t, "the patch", func() bool {
 		return c.want(t, 200, "GET", p.path(t, patched["job_status_location"]), nil).json(t)["status"] == "success"
 	})
 	now := c.want(t, 200, "GET", "/onboarding/v2/companies/"+id, nil).json(t)
-	if now["legal_name"] != "Seller 42 International Limited" || now["address"].(object)["address_line_1"] != "2 Example Street" || now["address"].(object)["city"] != "Dublin" {
+	if now["legal_name"] != "Seller 42 International Limited" ||
+		now["address"].(object)["address_line_1"] != "2 Example Street" || now["address"].(object)["city"] != "Dublin" {
 		t.Errorf("after the patch %v", now)
 	}
 	second := example(t, "company", object{"meta": object{"country_code": "IE", "external_id": "seller-43"}})
@@ -95,7 +99,8 @@ func TestACompanyIsOnboardedPatchedAndListed(t *testing.T) {
 		failed = c.want(t, 200, "GET", p.path(t, twin["job_status_location"]), nil).json(t)
 		return failed["status"] == "failed"
 	})
-	if f := failed["errors"].([]any)[0].(object); f["code"] != "already_onboarded" || !strings.Contains(f["message"].(string), "seller/42 %") || failed["data"] != nil {
+	if f := failed["errors"].([]any)[0].(object); f["code"] != "already_onboarded" ||
+		!strings.Contains(f["message"].(string), "seller/42 %") || failed["data"] != nil {
 		t.Errorf("the twin's job %v", failed)
 	}
 	list := c.want(t, 200, "GET", "/onboarding/v2/companies?limit=100", nil).json(t)["data"].([]any)
@@ -112,9 +117,11 @@ func TestABatchEndsInAVerifiedWebhook(t *testing.T) {
 	c := p.as(demoKey)
 	entries := []any{}
 	for i := range 45 { // more than two pages, duplicates among them
-		entries = append(entries, object{"country_iso_code": []string{"IE", "DE", "qq"}[i%3], "tax_identification_number": []string{"IE6388047V", "DE111111125", "1"}[i%3]})
+		entries = append(entries, object{"country_iso_code": []string{"IE", "DE", "qq"}[i%3],
+			"tax_identification_number": []string{"IE6388047V", "DE111111125", "1"}[i%3]})
 	}
-	made := c.want(t, 202, "POST", "/lookup/v2/batch-validations", object{"batch_name": "many", "validations": entries}).json(t)
+	made := c.want(t, 202, "POST", "/lookup/v2/batch-validations",
+		object{"batch_name": "many", "validations": entries}).json(t)
 	id := made["batch_id"].(string)
 	if made["status"] != "running" || len(made["validations"].([]any)) != 45 || made["batch_name"] != "many" {
 		t.Errorf("accepted as %v", made)
@@ -154,7 +161,8 @@ func TestABatchEndsInAVerifiedWebhook(t *testing.T) {
 	single := c.want(t, 202, "POST", "/lookup/v2/single-validations", example(t, "single", nil)).json(t)
 	event = p.inbox.await(t, single["validation_id"].(string), 1)[0]
 	done := c.want(t, 200, "GET", p.path(t, event.ResourceURL), nil).json(t)
-	if event.EventType != "lookup.single_validation_completed" || done["status"] != "registered" || done["is_business"] != "yes" {
+	if event.EventType != "lookup.single_validation_completed" || done["status"] != "registered" ||
+		done["is_business"] != "yes" {
 		t.Errorf("event %+v, result %v", event, done)
 	}
 }
@@ -169,7 +177,8 @@ func TestABatchCanBeCancelledBeforeItsTurn(t *testing.T) {
 			t.Errorf("204 with %q", got.body)
 		}
 	}
-	if got := c.want(t, 200, "GET", "/lookup/v2/batch-validations/"+id, nil).json(t); got["status"] != "canceled" || got["validations"].([]any)[0].(object)["status"] != "canceled" {
+	if got := c.want(t, 200, "GET", "/lookup/v2/batch-validations/"+id, nil).json(t); got["status"] != "canceled" ||
+		got["validations"].([]any)[0].(object)["status"] != "canceled" {
 		t.Errorf("after the cancel %v", got)
 	}
 }
@@ -187,7 +196,8 @@ func TestDocumentsOpenByKeyOrByAFreshAddress(t *testing.T) {
 		kinds[a["kind"].(string)+"/"+a["type"].(string)] = true
 		location := p.path(t, a["resource_url"])
 		path, query, _ := strings.Cut(location, "?")
-		if want := "/invoicing/v1/invoices/" + a["resource_id"].(string) + "/" + strings.ToLower(a["type"].(string)); path != want {
+		if want := "/invoicing/v1/invoices/" + a["resource_id"].(string) + "/" + strings.ToLower(a["type"].(string)); path !=
+			want {
 			t.Errorf("address %s, want %s", path, want)
 		}
 		byKey := c.want(t, 200, "GET", path, nil)
@@ -204,7 +214,8 @@ func TestDocumentsOpenByKeyOrByAFreshAddress(t *testing.T) {
 		if head.header.Get("Content-Length") != fmt.Sprint(len(byKey.body)) || len(head.body) != 0 {
 			t.Errorf("HEAD announces %s bytes, sends %d", head.header.Get("Content-Length"), len(head.body))
 		}
-		for _, forged := range []string{"", strings.Replace(query, "exp=", "exp=9", 1), query + "x", query + "&x=1", strings.Replace(query, "sig=", "sig=A", 1), "exp=1&kid=x&sig=y"} {
+		for _, forged := range []string{"", strings.Replace(query, "exp=", "exp=9", 1), query + "x", query + "&x=1",
+			strings.Replace(query, "sig=", "sig=A", 1), "exp=1&kid=x&sig=y"} {
 			if got := nobody.want(t, 403, "GET", path+"?"+forged, nil); got.code(t) != "forbidden" {
 				t.Errorf("forged %s: %s", forged, got.body)
 			}
@@ -234,12 +245,14 @@ func TestDocumentsOpenByKeyOrByAFreshAddress(t *testing.T) {
 func checkDocument(t *testing.T, typ string, got answer) {
 	t.Helper()
 	media := map[string]string{"PDF": "application/pdf", "JSON": "application/json"}[typ]
-	for name, want := range map[string]string{"Content-Type": media, "Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "sandbox"} {
+	for name, want := range map[string]string{"Content-Type": media, "Cache-Control": "private, no-store",
+		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "sandbox"} {
 		if got.header.Get(name) != want {
 			t.Errorf("%s: %s is %q, want %q", typ, name, got.header.Get(name), want)
 		}
 	}
-	if !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment; filename=") || typ == "PDF" && !bytes.HasPrefix(got.body, []byte("%PDF-")) {
+	if !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment; filename=") ||
+		typ == "PDF" && !bytes.HasPrefix(got.body, []byte("%PDF-")) {
 		t.Errorf("%s: %v, begins %.20q", typ, got.header, got.body)
 	}
 }
@@ -262,11 +275,17 @@ func TestEventsAreListedAndSentAgain(t *testing.T) {
 		return nil
 	}
 	var row object
-	eventually(t, "the record of the delivery", func() bool { row = find(); return row != nil && row["status"] == "delivered" })
-	if row["resource_id"] != op || row["event_type"] != "transactions.transaction_completed" || fmt.Sprint(row["tries"]) != "1" || fmt.Sprint(row["last_status"]) != "200" || row["next_try_at"] != nil || row["resource_url"] != first.ResourceURL {
+	eventually(t, "the record of the delivery", func() bool {
+		row = find()
+		return row != nil && row["status"] == "delivered"
+	})
+	if row["resource_id"] != op || row["event_type"] != "transactions.transaction_completed" ||
+		fmt.Sprint(row["tries"]) != "1" || fmt.Sprint(row["last_status"]) != "200" || row["next_try_at"] != nil ||
+		row["resource_url"] != first.ResourceURL {
 		t.Errorf("row %v", row)
 	}
-	if got := c.want(t, 202, "POST", "/v1/webhooks/events/"+first.WebhookID+"/redeliver", nil).json(t); got["webhook_id"] != first.WebhookID {
+	if got := c.want(t, 202, "POST", "/v1/webhooks/events/"+first.WebhookID+"/redeliver",
+		nil).json(t); got["webhook_id"] != first.WebhookID {
 		t.Errorf("redelivery of %v", got)
 	}
 	if again := p.inbox.await(t, op, 2)[1]; again.WebhookID != first.WebhookID {

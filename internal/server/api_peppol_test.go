@@ -25,16 +25,22 @@ import (
 func belgian(t *testing.T, c *caller, name, number string) func(id string, changes object) object {
 	t.Helper()
 	supplier, _ := c.onboard(t, object{
-		"meta": object{"country_code": "BE", "language_code": "NL", "external_id": name}, "legal_name": "Voorbeeld " + name, "company_number": number,
-		"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000", "address_line_1": "Voorbeeldstraat 3"}, "tax_information": object{"tax_number": "BE" + number},
+		"meta": object{"country_code": "BE", "language_code": "NL", "external_id": name}, "legal_name": "Voorbeeld " + name,
+		"company_number": number,
+		"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000",
+			"address_line_1": "Voorbeeldstraat 3"}, "tax_information": object{"tax_number": "BE" + number},
 	})
 	return func(id string, changes object) object {
 		sale := object{
-			"country_code": "BE", "currency_code": "EUR", "language_code": "NL", "transaction_date": "2026-11-15T10:00:00Z", "transaction_id": id, "transaction_number": id,
+			"country_code": "BE", "currency_code": "EUR", "language_code": "NL", "transaction_date": "2026-11-15T10:00:00Z",
+			"transaction_id": id, "transaction_number": id,
 			"supplier": object{"id": supplier}, "order_reference": "PO-7",
-			"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": "0202239951", "tax_information": object{"tax_number": "BE0202239951"},
-				"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000", "address_line_1": "Rue de l'Exemple 1"}},
-			"items": []any{object{"number": 1, "name": "Thee", "quantity": 3, "unit_price": 7570, "tax_breakdowns": []any{object{"rate": 21, "regime": "VAT"}}}},
+			"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": "0202239951",
+				"tax_information": object{"tax_number": "BE0202239951"},
+				"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000",
+					"address_line_1": "Rue de l'Exemple 1"}},
+			"items": []any{object{"number": 1, "name": "Thee", "quantity": 3, "unit_price": 7570,
+				"tax_breakdowns": []any{object{"rate": 21, "regime": "VAT"}}}},
 		}
 		for k, v := range changes {
 			sale[k] = v
@@ -46,7 +52,8 @@ func belgian(t *testing.T, c *caller, name, number string) func(id string, chang
 // participant changes how somebody on the simulated network behaves.
 func (p *program) participant(t *testing.T, who, habits string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/be/participants/"+who, strings.NewReader(habits))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/be/participants/"+who,
+		strings.NewReader(habits))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +83,8 @@ func TestABelgianSaleGoesOverTheNetwork(t *testing.T) {
 	sale := belgian(t, c, "sends", "0417497106")
 	r := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-1", nil)))
 	id, message := fmt.Sprint(r["tax_authority_id_1"]), fmt.Sprint(r["tax_authority_id_2"])
-	if r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 || len(id) != 36 || id[14] != '5' || !strings.Contains(message, "@") || p.delivered(t, "BE-1") != 1 {
+	if r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 || len(id) != 36 || id[14] != '5' ||
+		!strings.Contains(message, "@") || p.delivered(t, "BE-1") != 1 {
 		t.Fatalf("%v %v %s %s, %d delivered", r["status"], r["errors"], id, message, p.delivered(t, "BE-1"))
 	}
 	kinds := map[string]int{}
@@ -103,18 +111,26 @@ func TestABelgianSaleGoesOverTheNetwork(t *testing.T) {
 		t.Errorf("the official rules refuse it: %v", v.Texts)
 	}
 
-	if lost := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-2-LOST", nil))); lost["status"] != "SUCCESS" || lost["tax_authority_id_2"] != nil || !strings.Contains(fmt.Sprint(lost["errors"]), "authority_id_unavailable") || p.delivered(t, "BE-2-LOST") != 1 {
+	if lost := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-2-LOST", nil))); lost["status"] != "SUCCESS" ||
+		lost["tax_authority_id_2"] != nil || !strings.Contains(fmt.Sprint(lost["errors"]), "authority_id_unavailable") ||
+		p.delivered(t, "BE-2-LOST") != 1 {
 		t.Errorf("an answer that was lost: %v %v, %d delivered", lost["status"], lost["errors"], p.delivered(t, "BE-2-LOST"))
 	}
-	if no := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-3-REJECT", nil))); no["status"] != "FAILURE" || p.delivered(t, "BE-3-REJECT") != 0 {
+	if no := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-3-REJECT", nil))); no["status"] != "FAILURE" ||
+		p.delivered(t, "BE-3-REJECT") != 0 {
 		t.Errorf("422 with words: %v %v", no["status"], no["errors"])
 	}
-	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit", example(t, "credit", object{"country_code": "BE", "transaction_id": "BE-1-C", "transaction_number": "BE-1-C", "reference_transaction_id": "BE-1"})))
-	if d, _, err := en16931.Read(c.report(t, credit)); credit["status"] != "SUCCESS" || err != nil || d.TypeCode != "381" || p.delivered(t, "BE-1-C") != 1 {
+	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit",
+		example(t, "credit", object{"country_code": "BE", "transaction_id": "BE-1-C", "transaction_number": "BE-1-C",
+			"reference_transaction_id": "BE-1"})))
+	if d, _, err := en16931.Read(c.report(t, credit)); credit["status"] != "SUCCESS" || err != nil ||
+		d.TypeCode != "381" || p.delivered(t, "BE-1-C") != 1 {
 		t.Errorf("credit: %v %v %v", credit["status"], credit["errors"], err)
 	}
 	// A consumer is on no network: paper alone, and nothing is asked of anybody.
-	private := c.outcome(t, c.submit(t, "/v1/transactions", sale("BE-4", object{"customer": object{"legal_name": "Jan Peeters", "type": "INDIVIDUAL", "address": object{"country_code": "BE", "city": "Gent"}}})))
+	private := c.outcome(t, c.submit(t, "/v1/transactions",
+		sale("BE-4", object{"customer": object{"legal_name": "Jan Peeters", "type": "INDIVIDUAL",
+			"address": object{"country_code": "BE", "city": "Gent"}}})))
 	if private["status"] != "SUCCESS" || private["tax_authority_id_1"] != nil || p.delivered(t, "BE-4") != 0 {
 		t.Errorf("a consumer: %v %v %v", private["status"], private["errors"], private["tax_authority_id_1"])
 	}
@@ -138,30 +154,39 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	c := p.as(demoKey)
 	sale := belgian(t, c, "waits", "0838576480")
 	to := func(number string) object {
-		return object{"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": number, "tax_information": object{"tax_number": "BE" + number},
-			"electronic_address": object{"scheme": "0208", "id": number}, "address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000", "address_line_1": "Rue de l'Exemple 1"}}}
+		return object{"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": number,
+			"tax_information":    object{"tax_number": "BE" + number},
+			"electronic_address": object{"scheme": "0208", "id": number},
+			"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000",
+				"address_line_1": "Rue de l'Exemple 1"}}}
 	}
 	p.participant(t, "0208:0404616494", `{"unregistered":true}`)
 	r := c.outcome(t, c.submit(t, "/v1/transactions", sale("W-1", to("0404616494"))))
-	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "customer.electronic_address: the receiver is not registered on Peppol (0208:0404616494)") || p.delivered(t, "W-1") != 0 {
+	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]),
+		"customer.electronic_address: the receiver is not registered on Peppol (0208:0404616494)") ||
+		p.delivered(t, "W-1") != 0 {
 		t.Errorf("not registered: %v %v", r["status"], r["errors"])
 	}
 	p.participant(t, "0208:0404616494", `{}`)
-	if r = c.outcome(t, c.submit(t, "/v1/transactions", sale("W-1", to("0404616494")))); r["status"] != "SUCCESS" || p.delivered(t, "W-1") != 1 {
+	if r = c.outcome(t, c.submit(t, "/v1/transactions", sale("W-1", to("0404616494")))); r["status"] != "SUCCESS" ||
+		p.delivered(t, "W-1") != 1 {
 		t.Errorf("registered since: %v %v", r["status"], r["errors"])
 	}
-	for habits, why := range map[string]string{`{"signature":"wrong"}`: "its register", `{"failing":true}`: "the registry's name servers"} {
+	for habits, why := range map[string]string{`{"signature":"wrong"}`: "its register",
+		`{"failing":true}`: "the registry's name servers"} {
 		p.participant(t, "0208:0403053608", habits)
 		number := fmt.Sprint("W-2-", len(habits))
 		waiting := c.submit(t, "/v1/transactions", sale(number, to("0403053608")))
-		if said := c.warned(t, waiting, "authority_error"); said["field"] != "customer.electronic_address" || !strings.Contains(fmt.Sprint(said["message"]), "0208:0403053608: "+why) {
+		if said := c.warned(t, waiting, "authority_error"); said["field"] != "customer.electronic_address" ||
+			!strings.Contains(fmt.Sprint(said["message"]), "0208:0403053608: "+why) {
 			t.Errorf("it waits without saying for whom: %v", said)
 		}
 		if r = c.outcome(t, c.submit(t, "/v1/transactions", sale(number+"-other", nil))); r["status"] != "SUCCESS" {
 			t.Errorf("another receiver: %v %v", r["status"], r["errors"])
 		}
 		p.participant(t, "0208:0403053608", `{}`)
-		if r = c.outcome(t, waiting); r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 || p.delivered(t, number) != 1 {
+		if r = c.outcome(t, waiting); r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 ||
+			p.delivered(t, number) != 1 {
 			t.Errorf("mended: %v %v", r["status"], r["errors"])
 		}
 	}
@@ -185,16 +210,23 @@ func TestWithoutAnAccessPointPaperGoesOn(t *testing.T) {
 	number := fmt.Sprint("U-", time.Now().UnixNano()) // the network is everybody's
 	waiting := c.submit(t, "/v1/transactions", sale(number, nil))
 	c.warned(t, waiting, "authority_not_configured")
-	private := c.outcome(t, c.submit(t, "/v1/transactions", sale("U-2", object{"customer": object{"legal_name": "Jan Peeters", "type": "INDIVIDUAL", "address": object{"country_code": "BE", "city": "Gent"}}})))
+	private := c.outcome(t, c.submit(t, "/v1/transactions",
+		sale("U-2", object{"customer": object{"legal_name": "Jan Peeters", "type": "INDIVIDUAL",
+			"address": object{"country_code": "BE", "city": "Gent"}}})))
 	if private["status"] != "SUCCESS" {
 		t.Errorf("a consumer: %v %v", private["status"], private["errors"])
 	}
-	found, err := doctor.Examine(t.Context(), doctor.Options{Timeout: patience, Config: server.Config{API: true, Worker: true, Listen: "127.0.0.1:0", Database: url, MasterKey: "file:" + p.dir + "/master.key", Data: t.TempDir(), Packs: []country.Pack{alone}}})
+	found, err := doctor.Examine(t.Context(),
+		doctor.Options{Timeout: patience, Config: server.Config{API: true, Worker: true, Listen: "127.0.0.1:0",
+			Database: url, MasterKey: "file:" + p.dir + "/master.key", Data: t.TempDir(), Packs: []country.Pack{alone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range found {
-		if unset := strings.Contains(f.Found, "has no address"); unset && f.Subject != "BE.test" && slices.ContainsFunc(packs, func(p country.Pack) bool { return p.Chosen() && f.Subject == p.Code+".test" }) {
+		if unset := strings.Contains(f.Found,
+			"has no address"); unset && f.Subject != "BE.test" && slices.ContainsFunc(packs, func(p country.Pack) bool {
+			return p.Chosen() && f.Subject == p.Code+".test"
+		}) {
 			t.Errorf("nobody sends there: %+v", f)
 		}
 	}
@@ -218,7 +250,8 @@ func TestWithoutAnAccessPointPaperGoesOn(t *testing.T) {
 	}
 	e, _ := p.besides(t, url)
 	address := network.SimulatorsURL() + "/be"
-	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "BE"}, endpoint.Change{URL: &address, Secrets: secrets}); err != nil {
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "BE"},
+		endpoint.Change{URL: &address, Secrets: secrets}); err != nil {
 		t.Fatal(err)
 	}
 	if r := c.outcome(t, waiting); r["status"] != "SUCCESS" || network.delivered(t, number) != 1 {

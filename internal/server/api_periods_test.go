@@ -15,9 +15,11 @@ import (
 
 // counterSale is a sale over the counter in Mexico.
 func counterSale(supplier, id string) object {
-	return object{"country_code": "MX", "currency_code": "MXN", "transaction_id": id, "transaction_number": id, "transaction_date": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339),
-		"supplier": object{"id": supplier}, "payments": []any{object{"type": "CASH", "amount": 11600}},
-		"items": []any{object{"number": 1, "name": "Té", "quantity": 1, "unit_price": 11600, "tax_breakdowns": []any{object{"rate": 16, "regime": "VAT"}}}}}
+	return object{"country_code": "MX", "currency_code": "MXN", "transaction_id": id, "transaction_number": id,
+		"transaction_date": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339),
+		"supplier":         object{"id": supplier}, "payments": []any{object{"type": "CASH", "amount": 11600}},
+		"items": []any{object{"number": 1, "name": "Té", "quantity": 1, "unit_price": 11600,
+			"tax_breakdowns": []any{object{"rate": 16, "regime": "VAT"}}}}}
 }
 
 // endPeriods lets the periods of a company end, as midnight would.
@@ -25,7 +27,8 @@ func endPeriods(t *testing.T, p *program, supplier string) {
 	t.Helper()
 	if err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
 		tx.Wake("periods")
-		return tx.Exec("UPDATE periods SET due_at = 1 WHERE supplier_id = $1 AND due_at IS NOT NULL AND lease_until IS NULL", supplier)
+		return tx.Exec("UPDATE periods SET due_at = 1 WHERE supplier_id = $1 AND due_at IS NOT NULL AND lease_until IS NULL",
+			supplier)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +45,19 @@ func TestAShopInMexicoFilesGlobalInvoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, _ := c.onboard(t, object{"meta": object{"country_code": "MX", "external_id": "global-shop"}, "legal_name": "CECILIA MIRANDA SANCHEZ", "type": "INDIVIDUAL",
-		"address": object{"country_code": "MX", "postal_code": "01010", "city": "Ciudad de México", "address_line_1": "Calle 1"}, "tax_information": object{"tax_number": "MISC491214B86"}, "settings": object{"global_invoice": "daily"},
-		"tax_credentials": object{"certificate_base64": base64.StdEncoding.EncodeToString(file), "certificate_password": password, "username": "u", "password": "p"}})
+	shop, _ := c.onboard(t, object{"meta": object{"country_code": "MX", "external_id": "global-shop"},
+		"legal_name": "CECILIA MIRANDA SANCHEZ", "type": "INDIVIDUAL",
+		"address": object{"country_code": "MX", "postal_code": "01010", "city": "Ciudad de México",
+			"address_line_1": "Calle 1"}, "tax_information": object{"tax_number": "MISC491214B86"},
+		"settings": object{"global_invoice": "daily"},
+		"tax_credentials": object{"certificate_base64": base64.StdEncoding.EncodeToString(file),
+			"certificate_password": password, "username": "u", "password": "p"}})
 	ops := map[string]string{}
 	for _, id := range []string{"GLOBAL-1", "GLOBAL-2", "GLOBAL-3"} {
 		ops[id] = c.submit(t, "/v1/transactions", counterSale(shop, id))
 		got := c.outcome(t, ops[id])
-		if got["status"] != "SUCCESS" || got["tax_authority_id_1"] != nil || got["errors"].([]any)[0].(object)["code"] != "waits_for_period" {
+		if got["status"] != "SUCCESS" || got["tax_authority_id_1"] != nil ||
+			got["errors"].([]any)[0].(object)["code"] != "waits_for_period" {
 			t.Fatalf("%v", got)
 		}
 		if id == "GLOBAL-1" {
@@ -62,7 +70,8 @@ func TestAShopInMexicoFilesGlobalInvoices(t *testing.T) {
 	for _, name := range []string{"supplier", "items", "payments", "currency_code"} {
 		delete(refund, name)
 	}
-	if got := c.outcome(t, c.submit(t, "/v1/transactions/credit", refund)); got["status"] != "SUCCESS" || got["tax_authority_id_1"] != nil {
+	if got := c.outcome(t, c.submit(t, "/v1/transactions/credit", refund)); got["status"] != "SUCCESS" ||
+		got["tax_authority_id_1"] != nil {
 		t.Fatalf("%v", got)
 	}
 	c.want(t, http.StatusConflict, "DELETE", "/onboarding/v2/companies/"+shop, nil)
@@ -92,7 +101,8 @@ func TestAShopInMexicoFilesGlobalInvoices(t *testing.T) {
 		t.Errorf("%v is not in %v", uuid, document)
 	}
 	voucher := c.report(t, document)
-	for _, want := range []string{`NoIdentificacion="GLOBAL-1"`, `NoIdentificacion="GLOBAL-2"`, `Periodicidad="01"`, ` Total="232.00"`} {
+	for _, want := range []string{`NoIdentificacion="GLOBAL-1"`, `NoIdentificacion="GLOBAL-2"`, `Periodicidad="01"`,
+		` Total="232.00"`} {
 		if !bytes.Contains(voucher, []byte(want)) {
 			t.Errorf("%s is not in %s", want, voucher)
 		}
@@ -104,9 +114,12 @@ func TestAShopInMexicoFilesGlobalInvoices(t *testing.T) {
 	// A customer asks for an invoice.
 	named := counterSale(shop, "GLOBAL-2F")
 	named["reference_transaction_id"], named["reason"] = "GLOBAL-2", "04"
-	named["customer"] = object{"legal_name": "UNIVERSIDAD ROBOTICA ESPAÑOLA", "type": "BUSINESS", "tax_information": object{"tax_number": "URE180429TM6", "regime": "601"}, "address": object{"country_code": "MX", "postal_code": "86991"}}
+	named["customer"] = object{"legal_name": "UNIVERSIDAD ROBOTICA ESPAÑOLA", "type": "BUSINESS",
+		"tax_information": object{"tax_number": "URE180429TM6", "regime": "601"},
+		"address":         object{"country_code": "MX", "postal_code": "86991"}}
 	invoiced := c.outcome(t, c.submit(t, "/v1/transactions/adjustment", named))
-	if invoiced["status"] != "SUCCESS" || invoiced["tax_authority_id_1"] == nil || bytes.Contains(c.report(t, invoiced), []byte("CfdiRelacionado")) {
+	if invoiced["status"] != "SUCCESS" || invoiced["tax_authority_id_1"] == nil ||
+		bytes.Contains(c.report(t, invoiced), []byte("CfdiRelacionado")) {
 		t.Fatalf("%v", invoiced)
 	}
 	entries := c.lifecycle(t, ops["GLOBAL-2"], 2)
@@ -129,10 +142,12 @@ func TestAShopInMexicoFilesGlobalInvoices(t *testing.T) {
 	if !bytes.Contains(c.report(t, withdrawal), []byte(`Motivo="04"`)) {
 		t.Error("the global invoice was not cancelled for this reason")
 	}
-	if again := c.want(t, 200, "GET", "/v1/transactions/"+ops["GLOBAL-1"], nil).json(t)["tax_authority_id_1"]; again != uuid {
+	if again := c.want(t, 200, "GET", "/v1/transactions/"+ops["GLOBAL-1"],
+		nil).json(t)["tax_authority_id_1"]; again != uuid {
 		t.Errorf("an id that was filled in changed from %v to %v", uuid, again)
 	}
-	for _, row := range c.want(t, 200, "GET", "/v1/transactions?limit=100&supplier_id="+shop, nil).json(t)["data"].([]any) {
+	for _, row := range c.want(t, 200, "GET", "/v1/transactions?limit=100&supplier_id="+shop,
+		nil).json(t)["data"].([]any) {
 		if row.(object)["kind"] == "PERIOD" || strings.HasPrefix(row.(object)["transaction_id"].(string), "period:") {
 			t.Errorf("the service's own %v is listed", row.(object)["transaction_id"])
 		}

@@ -34,8 +34,10 @@ func TestLateSaleInPolandIsIssuedWhenItIsFiled(t *testing.T) {
 	}
 	for _, entry := range got["attachments"].([]any) {
 		if at := entry.(object); at["kind"] == "REPORT" {
-			report := string(c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body)
-			if !strings.Contains(report, "<P_1>"+first+"<") && !strings.Contains(report, "<P_1>"+last+"<") || !strings.Contains(report, "<P_6>"+then.In(zone).Format(time.DateOnly)+"<") {
+			report := string(c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml",
+				nil).body)
+			if !strings.Contains(report, "<P_1>"+first+"<") && !strings.Contains(report, "<P_1>"+last+"<") ||
+				!strings.Contains(report, "<P_6>"+then.In(zone).Format(time.DateOnly)+"<") {
 				t.Errorf("filed: %s", report)
 			}
 			return
@@ -69,13 +71,17 @@ func TestConsumersInPolandStayOutsideKSeFWhereTheCompanySaysSo(t *testing.T) {
 	a := realAuthorities(t)["PL"]
 	const nip = "7010002062"
 	company, _ := c.onboard(t, object{
-		"meta": object{"country_code": "PL", "language_code": "PL", "external_id": "PL-consumers"}, "legal_name": "Sklep Sp. z o.o.",
-		"address":         object{"country_code": "PL", "city": "Warszawa", "postal_code": "00-001", "address_line_1": "ul. Prosta 1"},
+		"meta":       object{"country_code": "PL", "language_code": "PL", "external_id": "PL-consumers"},
+		"legal_name": "Sklep Sp. z o.o.",
+		"address": object{"country_code": "PL", "city": "Warszawa", "postal_code": "00-001",
+			"address_line_1": "ul. Prosta 1"},
 		"tax_information": object{"tax_number": "PL" + nip},
-		"tax_credentials": object{"password": "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)},
-		"settings":        object{"consumers": "document"},
+		"tax_credentials": object{"password": "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" +
+			strings.Repeat("ab", 32)},
+		"settings": object{"consumers": "document"},
 	})
-	login := c.want(t, 200, http.MethodGet, "/onboarding/v2/companies/"+company, nil).json(t)["credentials"].([]any)[0].(object)
+	login := c.want(t, 200, http.MethodGet, "/onboarding/v2/companies/"+company,
+		nil).json(t)["credentials"].([]any)[0].(object)
 	if login["kind"] != "login" || login["expires_at"] != "2026-12-31T23:00:00Z" {
 		t.Errorf("the end of tokens is not told: %v", login)
 	}
@@ -90,8 +96,10 @@ func TestConsumersInPolandStayOutsideKSeFWhereTheCompanySaysSo(t *testing.T) {
 	}
 	home := object{"country_code": "PL", "city": "Kraków", "postal_code": "30-001", "address_line_1": "ul. Długa 2"}
 	person := sold("PL-CONSUMER", object{"legal_name": "Łucja Ćwikła", "type": "INDIVIDUAL", "address": home})
-	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit", object{"country_code": "PL", "transaction_date": time.Now().UTC().Format(time.RFC3339),
-		"transaction_id": "PL-CONSUMER-C", "transaction_number": "PL-CONSUMER-C", "reference_transaction_id": "PL-CONSUMER", "note": "zwrot"}))
+	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit",
+		object{"country_code": "PL", "transaction_date": time.Now().UTC().Format(time.RFC3339),
+			"transaction_id": "PL-CONSUMER-C", "transaction_number": "PL-CONSUMER-C", "reference_transaction_id": "PL-CONSUMER",
+			"note": "zwrot"}))
 	for _, got := range []object{person, credit} {
 		kinds := ""
 		for _, entry := range got["attachments"].([]any) {
@@ -102,5 +110,7 @@ func TestConsumersInPolandStayOutsideKSeFWhereTheCompanySaysSo(t *testing.T) {
 		}
 	}
 	a.checkSuccess(t, c, "a business", sold("PL-CONSUMER-B2B", nil))
-	a.checkSuccess(t, c, "a person with a NIP", sold("PL-CONSUMER-NIP", object{"legal_name": "Jan Nowak", "type": "INDIVIDUAL", "address": home, "tax_information": object{"tax_number": "5265877635"}}))
+	a.checkSuccess(t, c, "a person with a NIP",
+		sold("PL-CONSUMER-NIP", object{"legal_name": "Jan Nowak", "type": "INDIVIDUAL", "address": home,
+			"tax_information": object{"tax_number": "5265877635"}}))
 }

@@ -35,17 +35,27 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(200, "POST", "/v1/transactions/validate", p.sale(t, "routes", nil))
 	call(200, "GET", "/v1/transactions?limit=100", nil)
 	call(200, "GET", "/v1/transactions/history/routes", nil)
-	call(202, "POST", "/v1/transactions/adjustment", example(t, "adjustment", object{"supplier": supplier, "transaction_id": "routes-a", "transaction_number": "R-a", "reference_transaction_id": "routes"}))
-	call(202, "POST", "/v1/transactions/credit", example(t, "credit", object{"transaction_id": "routes-c", "transaction_number": "R-c", "reference_transaction_id": "routes"}))
-	call(202, "POST", "/v1/transactions/cancellation", example(t, "cancellation", object{"transaction_id": "routes-x", "transaction_number": "R-x", "reference_transaction_id": "routes"}))
-	call(202, "POST", "/v1/transactions/payment", example(t, "payment", object{"transaction_id": "routes-p", "reference_transaction_id": "routes"}))
-	call(202, "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
+	call(202, "POST", "/v1/transactions/adjustment",
+		example(t, "adjustment", object{"supplier": supplier, "transaction_id": "routes-a", "transaction_number": "R-a",
+			"reference_transaction_id": "routes"}))
+	call(202, "POST", "/v1/transactions/credit",
+		example(t, "credit", object{"transaction_id": "routes-c", "transaction_number": "R-c",
+			"reference_transaction_id": "routes"}))
+	call(202, "POST", "/v1/transactions/cancellation",
+		example(t, "cancellation", object{"transaction_id": "routes-x", "transaction_number": "R-x",
+			"reference_transaction_id": "routes"}))
+	call(202, "POST", "/v1/transactions/payment",
+		example(t, "payment", object{"transaction_id": "routes-p", "reference_transaction_id": "routes"}))
+	call(202, "POST", "/v1/transactions/backfill/reported",
+		example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
 	call(201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["GB"], "pattern": "R-{N:3}"})
 	call(200, "GET", "/v1/series", nil)
 	call(200, "GET", "/v1/me", nil)
 	call(200, "GET", "/v1/countries", nil)
 	call(200, "GET", "/v1/countries/XX", nil)
-	job := call(202, "POST", "/onboarding/v2/companies", example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "routes"}, "tax_information": object{"tax_number": "XX-ROUTES"}})).json(t)["data"].(object)["job_id"].(string)
+	job := call(202, "POST", "/onboarding/v2/companies",
+		example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "routes"},
+			"tax_information": object{"tax_number": "XX-ROUTES"}})).json(t)["data"].(object)["job_id"].(string)
 	call(200, "GET", "/onboarding/v2/jobs/"+job, nil)
 	call(200, "GET", "/onboarding/v2/companies?limit=100", nil)
 	call(200, "GET", "/onboarding/v2/companies/"+p.Demo().Suppliers["GB"], nil)
@@ -57,14 +67,16 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		t.Errorf("cancel answers %d", got.status)
 	}
 	called["delete /lookup/v2/batch-validations/{id}"] = true
-	single := call(202, "POST", "/lookup/v2/single-validations", example(t, "single", nil)).json(t)["validation_id"].(string)
+	single := call(202, "POST", "/lookup/v2/single-validations",
+		example(t, "single", nil)).json(t)["validation_id"].(string)
 	call(200, "GET", "/lookup/v2/single-validations/"+single, nil)
 	call(200, "GET", "/v1/webhooks/events?limit=100", nil)
 	call(202, "POST", "/v1/webhooks/events/"+event.WebhookID+"/redeliver", nil)
 	for _, a := range result["attachments"].([]any) {
 		call(200, "GET", "/invoicing/v1/invoices/"+a.(object)["resource_id"].(string)+"/"+strings.ToLower(a.(object)["type"].(string)), nil)
 	}
-	for _, path := range []string{"/openapi.json", "/docs/index.html", "/docs/site.css", "/docs/site.js", "/docs/icon.svg", "/docs/search.html?q=webhook", "/healthz", "/readyz"} {
+	for _, path := range []string{"/openapi.json", "/docs/index.html", "/docs/site.css", "/docs/site.js",
+		"/docs/icon.svg", "/docs/search.html?q=webhook", "/healthz", "/readyz"} {
 		call(200, "GET", path, nil)
 	}
 	call(303, "GET", "/docs", nil)
@@ -113,7 +125,9 @@ func TestTheREADMEsLinesWork(t *testing.T) {
 		outcomes = append(outcomes, r["transaction_id"].(string)+" "+r["kind"].(string)+" "+r["status"].(string))
 		t.Log(outcomes[len(outcomes)-1], r["errors"])
 	}
-	want := []string{"order-1001 INVOICE SUCCESS", "order-1002 INVOICE FAILURE", "order-1002 INVOICE SUCCESS", "order-1001-adjustment ADJUSTMENT SUCCESS", "order-1002-credit CREDIT SUCCESS", "order-1003 INVOICE SUCCESS", "order-1003-cancellation CANCELLATION SUCCESS"}
+	want := []string{"order-1001 INVOICE SUCCESS", "order-1002 INVOICE FAILURE", "order-1002 INVOICE SUCCESS",
+		"order-1001-adjustment ADJUSTMENT SUCCESS", "order-1002-credit CREDIT SUCCESS", "order-1003 INVOICE SUCCESS",
+		"order-1003-cancellation CANCELLATION SUCCESS"}
 	if !slices.Equal(outcomes, want) {
 		t.Errorf("outcomes\n%s\nwant\n%s\noutput\n%s", strings.Join(outcomes, "\n"), strings.Join(want, "\n"), out)
 	}

@@ -22,34 +22,56 @@ type reader struct {
 
 func readers(t testing.TB, p *program) []reader {
 	address := object{"country_code": "IE"}
-	for _, name := range []string{"city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district", "canton", "city_code", "neighbourhood", "number", "prefix", "suffix"} {
+	for _, name := range []string{"city", "postal_code", "address_line_1", "address_line_2", "province", "region",
+		"state", "district", "canton", "city_code", "neighbourhood", "number", "prefix", "suffix"} {
 		address[name] = "x"
 	}
-	issuer := object{"legal_name": "Jane Doe", "trade_name": "JD", "entity_number": "1", "type": "BUSINESS", "address": address, "tax_information": object{"tax_number": "IE6388047V", "regime": "VAT"}, "electronic_address": object{"scheme": "0208", "id": "0123456789"}}
+	issuer := object{"legal_name": "Jane Doe", "trade_name": "JD", "entity_number": "1", "type": "BUSINESS",
+		"address": address, "tax_information": object{"tax_number": "IE6388047V", "regime": "VAT"},
+		"electronic_address": object{"scheme": "0208", "id": "0123456789"}}
 	party := maps.Clone(issuer)
-	maps.Copy(party, object{"email": "jane@example.com", "phone": "+353 1 234", "tax_information": object{"tax_number": "IE6388047V", "regime": "VAT", "fiscal_code": "RSSMRA85T10A562S", "use": "G03"}})
-	tax := object{"rate": num("25"), "regime": "VAT", "type": "STANDARD", "code": "E5", "amount": num("4400"), "application_mode": "INCLUDED_IN_UNIT_PRICE"}
-	item := object{"number": num("1"), "name": "Tea", "quantity": num("3"), "unit": "piece", "unit_price": num("7570"), "type": "GOODS", "description": "d", "code": "c", "ean": "1234567890123", "classification": []any{object{"scheme": "CPV", "code": "30213100"}}, "discount": object{"amount": num("710")}, "net_price": num("17600"), "tax_breakdowns": []any{tax}}
-	whole := p.sale(t, "schema", object{"language_code": "EN", "customer": party, "issuer": issuer, "items": []any{item}, "note": "n", "exchange_rate": num("1.5"), "exchange_rate_date": "2026-03-31",
-		"due_date": "2026-04-30", "delivery_date": "2026-03-30", "payment_terms": "30 days", "buyer_reference": "b", "order_reference": "o", "contract_reference": "c", "project_reference": "p",
+	maps.Copy(party, object{"email": "jane@example.com", "phone": "+353 1 234",
+		"tax_information": object{"tax_number": "IE6388047V", "regime": "VAT", "fiscal_code": "RSSMRA85T10A562S",
+			"use": "G03"}})
+	tax := object{"rate": num("25"), "regime": "VAT", "type": "STANDARD", "code": "E5", "amount": num("4400"),
+		"application_mode": "INCLUDED_IN_UNIT_PRICE"}
+	item := object{"number": num("1"), "name": "Tea", "quantity": num("3"), "unit": "piece", "unit_price": num("7570"),
+		"type": "GOODS", "description": "d", "code": "c", "ean": "1234567890123",
+		"classification": []any{object{"scheme": "CPV", "code": "30213100"}}, "discount": object{"amount": num("710")},
+		"net_price": num("17600"), "tax_breakdowns": []any{tax}}
+	whole := p.sale(t, "schema", object{"language_code": "EN", "customer": party, "issuer": issuer, "items": []any{item},
+		"note": "n", "exchange_rate": num("1.5"), "exchange_rate_date": "2026-03-31",
+		"due_date": "2026-04-30", "delivery_date": "2026-03-30", "payment_terms": "30 days", "buyer_reference": "b",
+		"order_reference": "o", "contract_reference": "c", "project_reference": "p",
 		"total_amount": num("22000"), "total_net_amount": num("17600"), "total_tax_amount": num("4400"),
-		"payments": []any{object{"type": "CARD", "code": "PUE", "amount": num("22000"), "iban": "DE89370400440532013000", "reference": "r"}}})
+		"payments": []any{object{"type": "CARD", "code": "PUE", "amount": num("22000"), "iban": "DE89370400440532013000",
+			"reference": "r"}}})
 	with := func(o object, more object) object {
 		o = maps.Clone(o)
 		maps.Copy(o, more)
 		return o
 	}
-	company := example(t, "company", object{"settings": object{}, "address": address, "tax_credentials": nil, "meta": object{"country_code": "ie", "language_code": "en", "external_id": "schema"}})
+	company := example(t, "company", object{"settings": object{}, "address": address, "tax_credentials": nil,
+		"meta": object{"country_code": "ie", "language_code": "en", "external_id": "schema"}})
 	return []reader{
 		{"Transaction", "POST", "/v1/transactions/validate", whole},
-		{"Adjustment", "POST", "/v1/transactions/adjustment", with(whole, object{"transaction_id": "schema-a", "reference_transaction_id": "schema"})},
+		{"Adjustment", "POST", "/v1/transactions/adjustment",
+			with(whole, object{"transaction_id": "schema-a", "reference_transaction_id": "schema"})},
 		{"Credit", "POST", "/v1/transactions/credit", example(t, "credit", nil)},
 		{"Cancellation", "POST", "/v1/transactions/cancellation", example(t, "cancellation", object{"reason": "01"})},
-		{"PaymentReport", "POST", "/v1/transactions/payment", example(t, "payment", object{"transaction_number": "1", "note": "n", "exchange_rate": num("1.5"), "exchange_rate_date": "2026-03-31"})},
-		{"PaymentReport", "POST", "/v1/transactions/payment", example(t, "payment", object{"reference_transaction_id": nil, "references": []any{object{"transaction_id": "a", "amount": num("116000")}}})},
-		{"Backfill", "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"supplier": whole["supplier"], "customer": party, "currency_code": "EUR", "items": whole["items"]})},
+		{"PaymentReport", "POST", "/v1/transactions/payment",
+			example(t, "payment", object{"transaction_number": "1", "note": "n", "exchange_rate": num("1.5"),
+				"exchange_rate_date": "2026-03-31"})},
+		{"PaymentReport", "POST", "/v1/transactions/payment",
+			example(t, "payment", object{"reference_transaction_id": nil,
+				"references": []any{object{"transaction_id": "a", "amount": num("116000")}}})},
+		{"Backfill", "POST", "/v1/transactions/backfill/reported",
+			example(t, "backfill", object{"supplier": whole["supplier"], "customer": party, "currency_code": "EUR",
+				"items": whole["items"]})},
 		{"Company", "POST", "/onboarding/v2/companies", company},
-		{"CompanyPatch", "PATCH", "/onboarding/v2/companies/" + p.Demo().Suppliers["IE"], object{"legal_name": "New", "company_number": "1", "address": address, "settings": object{}, "tax_information": object{"regime": "VAT"}, "meta": object{"language_code": "en"}}},
+		{"CompanyPatch", "PATCH", "/onboarding/v2/companies/" + p.Demo().Suppliers["IE"],
+			object{"legal_name": "New", "company_number": "1", "address": address, "settings": object{},
+				"tax_information": object{"regime": "VAT"}, "meta": object{"language_code": "en"}}},
 		{"BatchRequest", "POST", "/lookup/v2/batch-validations", example(t, "batch", nil)},
 		{"SingleRequest", "POST", "/lookup/v2/single-validations", example(t, "single", nil)},
 	}
@@ -72,7 +94,8 @@ type variant struct {
 func variants(s object, brief bool) (all []variant) {
 	add := func(what string, value any) { all = append(all, variant{what: what, value: value}) }
 	all = append(all, variant{what: "missing", gone: true})
-	for what, value := range map[string]any{"null": nil, "true": true, "a number": num("12.5"), "zero": num("0"), "text": "x", "empty text": "", "an object": object{}, "an array": []any{}, "a list of null": []any{nil}} {
+	for what, value := range map[string]any{"null": nil, "true": true, "a number": num("12.5"), "zero": num("0"),
+		"text": "x", "empty text": "", "an object": object{}, "an array": []any{}, "a list of null": []any{nil}} {
 		if !brief || what == "null" || what == "a number" || what == "text" {
 			add(what, value)
 		}
@@ -91,8 +114,13 @@ func variants(s object, brief bool) (all []variant) {
 		}
 	}
 	if _, ok := s["pattern"]; ok && !brief {
-		for _, text := range []string{" x", "x ", "a b", "\t", "a\nb", "a\u2028b", "a\x00b", "a\u0085b", "\u202eabc", "a\u2066b", "a\ufdd0b", "a\uffffb", "a\ufffdb", "a-b", "a_b", "ab", "AB", "ABC", "abc", "ÄÖ", "2026-02-30", "2026-02-28", "1969-12-31", "2200-01-01",
-			"2026-03-31T10:00:00Z", "2026-03-31t10:00:00z", "2026-03-31T10:00:00.123456789+05:30", "2026-03-31T10:00:00", "2026-03-31 10:00:00Z", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-31T24:00:00Z", "2026-03-31T10:00:00+24:00", "1969-12-31T23:59:59Z", "2199-12-31T23:59:59Z", "2200-01-01T00:00:00Z", "aGVsbG8=", "ÿ"} {
+		for _, text := range []string{" x", "x ", "a b", "\t", "a\nb", "a\u2028b", "a\x00b", "a\u0085b", "\u202eabc",
+			"a\u2066b", "a\ufdd0b", "a\uffffb", "a\ufffdb", "a-b", "a_b", "ab", "AB", "ABC", "abc", "ÄÖ", "2026-02-30",
+			"2026-02-28", "1969-12-31", "2200-01-01",
+			"2026-03-31T10:00:00Z", "2026-03-31t10:00:00z", "2026-03-31T10:00:00.123456789+05:30", "2026-03-31T10:00:00",
+			"2026-03-31 10:00:00Z", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-31T24:00:00Z",
+			"2026-03-31T10:00:00+24:00", "1969-12-31T23:59:59Z", "2199-12-31T23:59:59Z", "2200-01-01T00:00:00Z", "aGVsbG8=",
+			"ÿ"} {
 			add(fmt.Sprintf("%q", text), text)
 		}
 	}
@@ -105,8 +133,10 @@ func variants(s object, brief bool) (all []variant) {
 		}
 	}
 	if (s["minimum"] != nil || s["exclusiveMinimum"] != nil) && !brief {
-		for _, text := range []string{"-0", "-1", "1", "0.0", "1.0", "7570.0", "7570.5", "1e2", "1e400", "-1e400", "1e-400", "100", "100.0001", "99.9999", "99.99999", "0.000001", "0.0000001", "12.123456", "12.1234567", "9.975",
-			"999999999999", "999999999999.999999", "1000000000000", "9007199254740991", "9007199254740992", "-9007199254740991", "-9007199254740992", "1." + strings.Repeat("0", 50), "123456789012345678901234567890"} {
+		for _, text := range []string{"-0", "-1", "1", "0.0", "1.0", "7570.0", "7570.5", "1e2", "1e400", "-1e400", "1e-400",
+			"100", "100.0001", "99.9999", "99.99999", "0.000001", "0.0000001", "12.123456", "12.1234567", "9.975",
+			"999999999999", "999999999999.999999", "1000000000000", "9007199254740991", "9007199254740992", "-9007199254740991",
+			"-9007199254740992", "1." + strings.Repeat("0", 50), "123456789012345678901234567890"} {
 			add(text, num(text))
 		}
 	}
@@ -322,13 +352,16 @@ func rule(refusal object) string {
 		f := f.(object)
 		field, message := f["field"].(string), f["message"].(string)
 		switch {
-		case strings.HasPrefix(field, "payments") && strings.Contains(message, "add up"), strings.HasPrefix(field, "payments") && strings.Contains(message, "total"):
+		case strings.HasPrefix(field, "payments") && strings.Contains(message, "add up"),
+			strings.HasPrefix(field, "payments") && strings.Contains(message, "total"):
 			name = "payments add up to the total"
-		case strings.HasPrefix(field, "payments.") && strings.HasSuffix(field, ".code") && strings.Contains(message, "form of payment"):
+		case strings.HasPrefix(field, "payments.") && strings.HasSuffix(field, ".code") &&
+			strings.Contains(message, "form of payment"):
 			name = "forms of payment are the country's"
 		case field == "reason" && f["code"] == "unsupported_field":
 			name = "reasons of a sale are the country's"
-		case f["code"] == "unsupported_country", strings.HasSuffix(field, "country_code") && strings.Contains(message, "ISO 3166"):
+		case f["code"] == "unsupported_country",
+			strings.HasSuffix(field, "country_code") && strings.Contains(message, "ISO 3166"):
 			name = "countries exist"
 		case field == "currency_code" && strings.Contains(message, "ISO 4217"):
 			name = "currencies exist"
@@ -388,26 +421,40 @@ func wholeBodies(t *testing.T, p *program) {
 	}{
 		{"5,000 items", "Transaction", "/v1/transactions/validate", sale(object{"items": items(5000)}), true},
 		{"5,001 items", "Transaction", "/v1/transactions/validate", sale(object{"items": items(5001)}), false},
-		{"an unknown member", "Transaction", "/v1/transactions/validate", sale(object{"colour": object{"deep": []any{1}}}), true},
-		{"a member of corrections", "Transaction", "/v1/transactions/validate", sale(object{"reference_transaction_id": "x"}), false},
-		{"a member of cancellations", "Credit", "/v1/transactions/credit", example(t, "credit", object{"reason": "01"}), false},
+		{"an unknown member", "Transaction", "/v1/transactions/validate", sale(object{"colour": object{"deep": []any{1}}}),
+			true},
+		{"a member of corrections", "Transaction", "/v1/transactions/validate",
+			sale(object{"reference_transaction_id": "x"}), false},
+		{"a member of cancellations", "Credit", "/v1/transactions/credit", example(t, "credit", object{"reason": "01"}),
+			false},
 		{"items in a credit", "Credit", "/v1/transactions/credit", example(t, "credit", object{"items": items(1)}), false},
-		{"items without a currency", "Backfill", "/v1/transactions/backfill/reported", example(t, "backfill", object{"items": items(1)}), false},
-		{"the other name of taxes", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdown": []any{vat}})}), true},
-		{"both names of taxes", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdown": []any{vat}, "tax_breakdowns": []any{vat}})}), false},
-		{"a withholding of its own type", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "RET", "type": "IRPF"}}})}), true},
-		{"a tax of a withholding's type", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "VAT", "type": "IRPF"}}})}), false},
+		{"items without a currency", "Backfill", "/v1/transactions/backfill/reported",
+			example(t, "backfill", object{"items": items(1)}), false},
+		{"the other name of taxes", "Transaction", "/v1/transactions/validate",
+			sale(object{"items": taxed(object{"tax_breakdown": []any{vat}})}), true},
+		{"both names of taxes", "Transaction", "/v1/transactions/validate",
+			sale(object{"items": taxed(object{"tax_breakdown": []any{vat}, "tax_breakdowns": []any{vat}})}), false},
+		{"a withholding of its own type", "Transaction", "/v1/transactions/validate",
+			sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "RET", "type": "IRPF"}}})}),
+			true},
+		{"a tax of a withholding's type", "Transaction", "/v1/transactions/validate",
+			sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "VAT", "type": "IRPF"}}})}),
+			false},
 		{"10,000 numbers", "BatchRequest", "/lookup/v2/batch-validations", object{"validations": entries(10000)}, true},
 		{"10,001 numbers", "BatchRequest", "/lookup/v2/batch-validations", object{"validations": entries(10001)}, false},
-		{"a company of the reference country without a street", "Company", "/onboarding/v2/companies", example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "bare"}, "address": object{"country_code": "XX"}}), true},
-		{"a company of Ireland without a street", "Company", "/onboarding/v2/companies", example(t, "company", object{"address": object{"country_code": "IE"}}), false},
+		{"a company of the reference country without a street", "Company", "/onboarding/v2/companies",
+			example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "bare"},
+				"address": object{"country_code": "XX"}}), true},
+		{"a company of Ireland without a street", "Company", "/onboarding/v2/companies",
+			example(t, "company", object{"address": object{"country_code": "IE"}}), false},
 	} {
 		text, err := json.Marshal(try.body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := c.do(t, "POST", try.path, text)
-		if fits := validates(t, d.schema(t, "/components/schemas/"+try.schema), text); fits != try.good || (got.status < 300 || got.status == 409) != try.good {
+		if fits := validates(t, d.schema(t, "/components/schemas/"+try.schema), text); fits != try.good ||
+			(got.status < 300 || got.status == 409) != try.good {
 			t.Errorf("%s: schema says %t, server %d %.300s, want %t", try.what, fits, got.status, got.body, try.good)
 		}
 	}

@@ -45,8 +45,10 @@ func newIssuer(t *testing.T) *issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{key: key, cert: &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA Agenzia delle Entrate"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}}
+	i := &issuer{key: key, cert: &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject: pkix.Name{CommonName: "CA Agenzia delle Entrate"}, NotBefore: time.Now().Add(-48 * time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}}
 	i.cert = i.sign(t, i.cert, &key.PublicKey)
 	return i
 }
@@ -71,7 +73,8 @@ func (i *issuer) client(t *testing.T, name string, until time.Time) *tls.Certifi
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert := i.sign(t, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until,
+	cert := i.sign(t, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, &key.PublicKey)
 	return &tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
 }
@@ -83,16 +86,20 @@ func sdiCall(t *testing.T) (header http.Header, body []byte) {
 	pack := it.Pack()
 	pack.Simulator = sdi.New
 	rate := decimal.MakeAmount(22, 0)
-	items := []transaction.Item{{Number: 1, Name: "Penna", Quantity: decimal.MakeAmount(1, 0), UnitPrice: 100, Type: transaction.Goods, Taxes: []transaction.Tax{{Rate: rate, Regime: transaction.VAT, Mode: transaction.Added}}}}
+	items := []transaction.Item{{Number: 1, Name: "Penna", Quantity: decimal.MakeAmount(1, 0), UnitPrice: 100,
+		Type: transaction.Goods, Taxes: []transaction.Tax{{Rate: rate, Regime: transaction.VAT, Mode: transaction.Added}}}}
 	totals, faults := transaction.Calculate(items)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	at := transaction.Address{CountryCode: "IT", AddressLine1: "Via Roma 1", PostalCode: "00184", City: "Roma"}
 	draft := country.Draft{OperationID: "op", UniqueNumber: "IT-1", Totals: totals, Now: time.Now(),
-		Supplier: country.Supplier{ID: "s", CountryCode: "IT", LegalName: "Altro S.r.l.", TaxNumber: "00743110157", Address: at},
-		Transaction: transaction.Transaction{Kind: transaction.Invoice, CountryCode: "IT", CurrencyCode: "EUR", Date: time.Now().Add(-time.Hour), Items: items,
-			Customer: &transaction.Party{LegalName: "Compratore", Type: transaction.Business, TaxNumber: "12345670785", Address: &at}}}
+		Supplier: country.Supplier{ID: "s", CountryCode: "IT", LegalName: "Altro S.r.l.", TaxNumber: "00743110157",
+			Address: at},
+		Transaction: transaction.Transaction{Kind: transaction.Invoice, CountryCode: "IT", CurrencyCode: "EUR",
+			Date: time.Now().Add(-time.Hour), Items: items,
+			Customer: &transaction.Party{LegalName: "Compratore", Type: transaction.Business, TaxNumber: "12345670785",
+				Address: &at}}}
 	var drafts []country.Draft
 	for n := range 2 { // every second call is in parts
 		draft.Sequence, draft.Transaction.Number = int64(n)+1, fmt.Sprint("A-", n)
@@ -139,8 +146,9 @@ func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
 	e, _ := p.besides(t, "sqlite:"+p.dir+"/tributary.db")
 	ours, _, root := issued(t, "in.example.com")
 	ca, elsewhere, host := newIssuer(t), newIssuer(t), "in.example.com"
-	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "IT"}, endpoint.Change{Certificate: ours, Host: &host,
-		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})}); err != nil {
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "IT"},
+		endpoint.Change{Certificate: ours, Host: &host,
+			CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})}); err != nil {
 		t.Fatal(err)
 	}
 	header, body := sdiCall(t)
@@ -166,8 +174,10 @@ func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
 	}{
 		{"no certificate", path, nil, header, body, http.StatusUnauthorized},
 		{"a certificate of another CA", path, elsewhere.client(t, name, soon), header, body, http.StatusForbidden},
-		{"another transmitter of the CA", path, ca.client(t, "Trasmittente S.r.l.", soon), header, body, http.StatusForbidden},
-		{"a certificate that has ended", path, ca.client(t, name, time.Now().Add(-time.Minute)), header, body, http.StatusForbidden},
+		{"another transmitter of the CA", path, ca.client(t, "Trasmittente S.r.l.", soon), header, body,
+			http.StatusForbidden},
+		{"a certificate that has ended", path, ca.client(t, name, time.Now().Add(-time.Minute)), header, body,
+			http.StatusForbidden},
 		{"not signed", path, exchange, header, resigned(t, body, func(s string) string {
 			return regexp.MustCompile(`(?s)<ds:Signature .*</ds:Signature>`).ReplaceAllString(s, "")
 		}), http.StatusBadRequest},
@@ -175,16 +185,22 @@ func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
 			return strings.Replace(s, "00743110157_", "12345670785_", 1)
 		}), http.StatusForbidden},
 		{"signed by somebody else", path, exchange, header, resigned(t, body, func(s string) string {
-			return regexp.MustCompile(`<ds:X509Certificate>[^<]+<`).ReplaceAllString(s, "<ds:X509Certificate>"+base64.StdEncoding.EncodeToString(ca.cert.Raw)+"<")
+			return regexp.MustCompile(`<ds:X509Certificate>[^<]+<`).ReplaceAllString(s,
+				"<ds:X509Certificate>"+base64.StdEncoding.EncodeToString(ca.cert.Raw)+"<")
 		}), http.StatusForbidden},
 		{"no SOAPAction", path, exchange, action(""), body, http.StatusBadRequest},
-		{"the SOAPAction of another message", path, exchange, action(`"http://www.fatturapa.it/TrasmissioneFatture/NotificaScarto"`), body, http.StatusBadRequest},
-		{"the SOAPAction of another service", path, exchange, action(`"http://www.fatturapa.it/RicezioneFatture/RicevutaConsegna"`), body, http.StatusBadRequest},
-		{"another namespace", path, exchange, header, bytes.ReplaceAll(body, []byte("/sdi/ws/trasmissione/v1.0/types"), []byte("/sdi/ws/ricezione/v1.0/types")), http.StatusBadRequest},
+		{"the SOAPAction of another message", path, exchange,
+			action(`"http://www.fatturapa.it/TrasmissioneFatture/NotificaScarto"`), body, http.StatusBadRequest},
+		{"the SOAPAction of another service", path, exchange,
+			action(`"http://www.fatturapa.it/RicezioneFatture/RicevutaConsegna"`), body, http.StatusBadRequest},
+		{"another namespace", path, exchange, header,
+			bytes.ReplaceAll(body, []byte("/sdi/ws/trasmissione/v1.0/types"), []byte("/sdi/ws/ricezione/v1.0/types")),
+			http.StatusBadRequest},
 		{"no XML", path, exchange, header, []byte("{}"), http.StatusBadRequest},
 		{"another path", path + "/x", exchange, header, body, http.StatusNotFound},
 		{"past the bytes of a message", path, exchange, header, padded(body, most+1), http.StatusBadRequest},
-		{"past the bytes of a call", path, exchange, header, padded(body, messages.BodyBytesMax+1), http.StatusRequestEntityTooLarge},
+		{"past the bytes of a call", path, exchange, header, padded(body, messages.BodyBytesMax+1),
+			http.StatusRequestEntityTooLarge},
 	} {
 		if status, err := l.post(t, c.path, c.show, c.header, c.body); err != nil || status != c.want {
 			t.Errorf("%s: %d, want %d; %v", c.what, status, c.want, err)
@@ -223,9 +239,11 @@ func (l listener) post(t *testing.T, path string, show *tls.Certificate, header 
 	if show == nil {
 		show = &tls.Certificate{}
 	}
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: l.host, RootCAs: l.trust,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return show, nil }}}}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.Replace(l.p.CallbacksURL(), "http://", "https://", 1)+path, bytes.NewReader(body))
+	client := &http.Client{Timeout: patience,
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: l.host, RootCAs: l.trust,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return show, nil }}}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		strings.Replace(l.p.CallbacksURL(), "http://", "https://", 1)+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,8 @@ func TestAuthoritySlotsBoundTheCallsToOneCountry(t *testing.T) {
 			var err error
 			p.Server, err = open(t.Context(), server.Config{
 				Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test",
-				APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Packs: []country.Pack{pack}, AuthoritySlots: slots,
+				APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Packs: []country.Pack{pack},
+				AuthoritySlots: slots,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +97,8 @@ func TestAuthoritySlotsBoundTheCallsToOneCountry(t *testing.T) {
 func TestAuthoritySlotsHaveBounds(t *testing.T) {
 	t.Parallel()
 	for slots, fine := range map[int]bool{-1: false, 1: true, 1024: true, 1025: false} {
-		s, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: t.TempDir(), Version: "test", AuthoritySlots: slots})
+		s, err := server.Open(t.Context(), server.Config{Demo: true, API: true, Listen: "127.0.0.1:0",
+			Simulators: "127.0.0.1:0", Data: t.TempDir(), Version: "test", AuthoritySlots: slots})
 		if (err == nil) != fine {
 			t.Errorf("%d slots: %v", slots, err)
 		}

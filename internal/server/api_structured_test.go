@@ -19,9 +19,12 @@ import (
 func german(t *testing.T, c *caller, name string, settings object) func(id string, changes object) object {
 	t.Helper()
 	body := object{
-		"meta": object{"country_code": "DE", "language_code": "DE", "external_id": name}, "legal_name": "Rot " + name, "company_number": "HRB 4711",
-		"address":         object{"country_code": "DE", "city": "Berlin", "postal_code": "10115", "address_line_1": "Hauptstr. 1"},
-		"tax_information": object{"tax_number": "DE" + map[string]string{"hybrid": "811569869", "public": "129273398", "asked": "136695976"}[name]},
+		"meta": object{"country_code": "DE", "language_code": "DE", "external_id": name}, "legal_name": "Rot " + name,
+		"company_number": "HRB 4711",
+		"address": object{"country_code": "DE", "city": "Berlin", "postal_code": "10115",
+			"address_line_1": "Hauptstr. 1"},
+		"tax_information": object{"tax_number": "DE" + map[string]string{"hybrid": "811569869", "public": "129273398",
+			"asked": "136695976"}[name]},
 	}
 	if settings != nil {
 		body["settings"] = settings
@@ -29,11 +32,15 @@ func german(t *testing.T, c *caller, name string, settings object) func(id strin
 	supplier, _ := c.onboard(t, body)
 	return func(id string, changes object) object {
 		sale := object{
-			"country_code": "DE", "currency_code": "EUR", "language_code": "DE", "transaction_date": "2026-11-15T10:00:00Z", "transaction_id": id, "transaction_number": "N-" + id,
+			"country_code": "DE", "currency_code": "EUR", "language_code": "DE", "transaction_date": "2026-11-15T10:00:00Z",
+			"transaction_id": id, "transaction_number": "N-" + id,
 			"supplier": object{"id": supplier}, "due_date": "2026-12-01", "order_reference": "PO-7",
-			"customer": object{"legal_name": "Blau GmbH", "type": "BUSINESS", "tax_information": object{"tax_number": "DE136695976"},
-				"address": object{"country_code": "DE", "city": "Bonn", "postal_code": "53111", "address_line_1": "Am Markt 2"}},
-			"items": []any{object{"number": 1, "name": "Stuhl", "quantity": 3, "unit": "Stück", "unit_price": 7570, "tax_breakdowns": []any{object{"rate": 19, "regime": "VAT"}}}},
+			"customer": object{"legal_name": "Blau GmbH", "type": "BUSINESS",
+				"tax_information": object{"tax_number": "DE136695976"},
+				"address": object{"country_code": "DE", "city": "Bonn", "postal_code": "53111",
+					"address_line_1": "Am Markt 2"}},
+			"items": []any{object{"number": 1, "name": "Stuhl", "quantity": 3, "unit": "Stück", "unit_price": 7570,
+				"tax_breakdowns": []any{object{"rate": 19, "regime": "VAT"}}}},
 		}
 		for k, v := range changes {
 			sale[k] = v
@@ -65,13 +72,16 @@ func TestAGermanSaleIsAHybridInvoice(t *testing.T) {
 	sale := german(t, c, "hybrid", object{"iban": "DE89 3704 0044 0532 0130 00", "payment_days": 14})
 	op := c.submit(t, "/v1/transactions", sale("hybrid-1", nil))
 	result := c.outcome(t, op)
-	if result["status"] != "SUCCESS" || fmt.Sprint(result["rounding_amount"]) != "0" || len(result["errors"].([]any)) != 0 {
+	if result["status"] != "SUCCESS" || fmt.Sprint(result["rounding_amount"]) != "0" ||
+		len(result["errors"].([]any)) != 0 {
 		t.Fatalf("%v %v %v", result["status"], result["rounding_amount"], result["errors"])
 	}
 	document := c.report(t, result)
 	d, unknown, err := en16931.Read(document)
-	if err != nil || len(unknown) > 0 || d.Specification != "urn:cen.eu:en16931:2017" || d.Totals.Due.String() != "227.10" || d.DueDate != "2026-12-01" ||
-		d.OrderReference != "PO-7" || d.Payment.Means[0].Account.ID != "DE89370400440532013000" || d.Buyer.Electronic.ID != "DE136695976" {
+	if err != nil || len(unknown) > 0 || d.Specification != "urn:cen.eu:en16931:2017" ||
+		d.Totals.Due.String() != "227.10" || d.DueDate != "2026-12-01" ||
+		d.OrderReference != "PO-7" || d.Payment.Means[0].Account.ID != "DE89370400440532013000" ||
+		d.Buyer.Electronic.ID != "DE136695976" {
 		t.Errorf("%v %v %+v", err, unknown, d)
 	}
 	pdf := filepath.Join(t.TempDir(), "invoice.pdf")
@@ -95,9 +105,12 @@ func TestAGermanSaleIsAHybridInvoice(t *testing.T) {
 	if v := packtest.Judge(t, []packtest.Trial{{Rules: rules, Document: document}})[0]; len(v.Errors) > 0 || v.Fired == 0 {
 		t.Errorf("the official rules refuse it: %v", v.Texts)
 	}
-	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit", example(t, "credit", object{"country_code": "DE", "transaction_id": "hybrid-1-c", "transaction_number": "H1-C", "reference_transaction_id": "hybrid-1"})))
+	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit",
+		example(t, "credit", object{"country_code": "DE", "transaction_id": "hybrid-1-c", "transaction_number": "H1-C",
+			"reference_transaction_id": "hybrid-1"})))
 	d, _, err = en16931.Read(c.report(t, credit))
-	if credit["status"] != "SUCCESS" || err != nil || d.TypeCode != "381" || len(d.Preceding) != 1 || d.Preceding[0].Number != "N-hybrid-1" || d.Totals.Due.String() != "227.10" {
+	if credit["status"] != "SUCCESS" || err != nil || d.TypeCode != "381" || len(d.Preceding) != 1 ||
+		d.Preceding[0].Number != "N-hybrid-1" || d.Totals.Due.String() != "227.10" {
 		t.Errorf("credit: %v %v %v %+v", credit["status"], credit["errors"], err, d)
 	}
 }
@@ -109,18 +122,24 @@ func TestPaperRoundsAsTheDataDoes(t *testing.T) {
 	p := busy(t)
 	c := p.as(demoKey)
 	supplier, _ := c.onboard(t, object{
-		"meta": object{"country_code": "BE", "language_code": "NL", "external_id": "rounds"}, "legal_name": "Afronding NV", "company_number": "0403170701",
-		"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000", "address_line_1": "Voorbeeldstraat 3"}, "tax_information": object{"tax_number": "BE0403170701"},
+		"meta": object{"country_code": "BE", "language_code": "NL", "external_id": "rounds"}, "legal_name": "Afronding NV",
+		"company_number": "0403170701",
+		"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000",
+			"address_line_1": "Voorbeeldstraat 3"}, "tax_information": object{"tax_number": "BE0403170701"},
 	})
 	var items []any
 	for i := range 10 { // 1.02 and 0.21 of tax each; 21 % of 10.20 are 2.14
-		items = append(items, object{"number": i + 1, "name": "Thee", "quantity": 1, "unit_price": 102, "tax_breakdowns": []any{object{"rate": 21, "regime": "VAT", "application_mode": "ADD_TO_UNIT_PRICE"}}})
+		items = append(items, object{"number": i + 1, "name": "Thee", "quantity": 1, "unit_price": 102,
+			"tax_breakdowns": []any{object{"rate": 21, "regime": "VAT", "application_mode": "ADD_TO_UNIT_PRICE"}}})
 	}
 	op := c.submit(t, "/v1/transactions", object{
-		"country_code": "BE", "currency_code": "EUR", "language_code": "NL", "transaction_date": "2026-11-15T10:00:00Z", "transaction_id": "rounds-1", "transaction_number": "R-1",
+		"country_code": "BE", "currency_code": "EUR", "language_code": "NL", "transaction_date": "2026-11-15T10:00:00Z",
+		"transaction_id": "rounds-1", "transaction_number": "R-1",
 		"supplier": object{"id": supplier}, "items": items, "order_reference": "PO-7",
-		"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": "0202239951", "tax_information": object{"tax_number": "BE0202239951"},
-			"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000", "address_line_1": "Rue de l'Exemple 1"}},
+		"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": "0202239951",
+			"tax_information": object{"tax_number": "BE0202239951"},
+			"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000",
+				"address_line_1": "Rue de l'Exemple 1"}},
 	})
 	result := c.outcome(t, op)
 	d, _, err := en16931.Read(c.report(t, result))
@@ -128,7 +147,8 @@ func TestPaperRoundsAsTheDataDoes(t *testing.T) {
 		t.Fatalf("%v %v %v %v", result["status"], result["errors"], result["rounding_amount"], err)
 	}
 	paper := onPaper(t, c.visual(t, op))
-	for _, want := range []en16931.Decimal{d.Totals.Net, d.Totals.Tax, d.Totals.Gross, d.Totals.Rounding, d.Totals.Due, d.Breakdown[0].Tax} {
+	for _, want := range []en16931.Decimal{d.Totals.Net, d.Totals.Tax, d.Totals.Gross, d.Totals.Rounding, d.Totals.Due,
+		d.Breakdown[0].Tax} {
 		if !slices.Contains(paper, want.String()) {
 			t.Errorf("the data has %s, paper has %v", want, paper)
 		}
@@ -147,13 +167,16 @@ func TestAPublicBuyerGetsAnXRechnung(t *testing.T) {
 	sale := german(t, c, "public", nil)
 	changes := object{"buyer_reference": "04011000-12345-03"}
 	r := c.outcome(t, c.submit(t, "/v1/transactions", sale("public-1", changes)))
-	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "settings.contact_name") || !strings.Contains(fmt.Sprint(r["errors"]), "BR-DE-2") {
+	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "settings.contact_name") ||
+		!strings.Contains(fmt.Sprint(r["errors"]), "BR-DE-2") {
 		t.Errorf("without a contact: %v %v", r["status"], r["errors"])
 	}
-	sale = german(t, c, "asked", object{"contact_name": "Kasse", "contact_phone": "+49 30 123456", "contact_email": "kasse@example.com"})
+	sale = german(t, c, "asked", object{"contact_name": "Kasse", "contact_phone": "+49 30 123456",
+		"contact_email": "kasse@example.com"})
 	r = c.outcome(t, c.submit(t, "/v1/transactions", sale("public-2", changes)))
 	d, _, err := en16931.Read(c.report(t, r))
-	if r["status"] != "SUCCESS" || err != nil || !strings.HasSuffix(d.Specification, "xrechnung_3.0") || d.BuyerReference != "04011000-12345-03" || d.Buyer.Electronic.Scheme != "0204" {
+	if r["status"] != "SUCCESS" || err != nil || !strings.HasSuffix(d.Specification, "xrechnung_3.0") ||
+		d.BuyerReference != "04011000-12345-03" || d.Buyer.Electronic.Scheme != "0204" {
 		t.Errorf("%v %v %v %+v", r["status"], r["errors"], err, d)
 	}
 	// The print is a plain document: nobody expects data inside of it.
@@ -168,9 +191,11 @@ func TestRulesAreCheckedAtSubmit(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
 	c := p.as(demoKey)
-	sale := example(t, "invoice", object{"country_code": "DE", "currency_code": "EUR", "transaction_id": "early", "payments": nil, "supplier": object{"id": "0123456789abcdef0123456789abcdef"},
+	sale := example(t, "invoice", object{"country_code": "DE", "currency_code": "EUR", "transaction_id": "early",
+		"payments": nil, "supplier": object{"id": "0123456789abcdef0123456789abcdef"},
 		"customer": object{"legal_name": "Blau GmbH", "type": "BUSINESS", "address": object{"country_code": "DE"}},
-		"items":    []any{object{"number": 1, "name": "Stuhl", "quantity": 1, "unit_price": 100, "tax_breakdowns": []any{object{"rate": 0, "regime": "VAT", "type": "REVERSE"}}}}})
+		"items": []any{object{"number": 1, "name": "Stuhl", "quantity": 1, "unit_price": 100,
+			"tax_breakdowns": []any{object{"rate": 0, "regime": "VAT", "type": "REVERSE"}}}}})
 	faults := fmt.Sprint(c.want(t, 400, "POST", "/v1/transactions/validate", sale).json(t)["errors"])
 	for _, want := range []string{"customer.tax_information.tax_number", "BR-AE-02", "field_required"} {
 		if !strings.Contains(faults, want) {

@@ -92,7 +92,8 @@ func TestACompanyIsOnboardedByAPersonsVisit(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := r.Request.URL.String()
-		if status, text := page(t)(r, nil); status != http.StatusOK || !strings.Contains(text, "Thank you") || !strings.HasPrefix(back, p.CallbacksURL()+"/authorities/xx/test/oauth?") {
+		if status, text := page(t)(r, nil); status != http.StatusOK || !strings.Contains(text, "Thank you") ||
+			!strings.HasPrefix(back, p.CallbacksURL()+"/authorities/xx/test/oauth?") {
 			t.Fatalf("returned to %s: %d %s", back, status, text)
 		}
 		done := c.jobEnd(t, job)
@@ -100,10 +101,13 @@ func TestACompanyIsOnboardedByAPersonsVisit(t *testing.T) {
 			t.Fatalf("%v", done)
 		}
 		company := done["data"].(object)["id"].(string)
-		if status, text := page(t)(visitor().Get(back)); status != http.StatusConflict || !strings.Contains(text, "already used") {
+		if status, text := page(t)(visitor().Get(back)); status != http.StatusConflict ||
+			!strings.Contains(text, "already used") {
 			t.Errorf("used again: %d %s", status, text)
 		}
-		if status, text := page(t)(visitor().Get(p.CallbacksURL() + "/authorities/xx/test/oauth?state=guessed&code=x")); status != http.StatusBadRequest || !strings.Contains(text, "Unknown link") {
+		if status, text := page(t)(visitor().Get(
+			p.CallbacksURL() + "/authorities/xx/test/oauth?state=guessed&code=x")); status != http.StatusBadRequest ||
+			!strings.Contains(text, "Unknown link") {
 			t.Errorf("a guess: %d %s", status, text)
 		}
 		sold := p.sale(t, "VISIT-1", object{"supplier": object{"id": company}})
@@ -121,7 +125,8 @@ func (p *program) refusesAndExpires(t *testing.T, c *caller, begin func(external
 	if status, _ := page(t)(visitor().PostForm(c.visitOf(t, job), url.Values{"agree": {"no"}})); status != http.StatusOK {
 		t.Errorf("a refusal is answered %d", status)
 	}
-	if done := c.jobEnd(t, job); done["status"] != "failed" || !strings.Contains(text(t, done["errors"]), "did not agree") {
+	if done := c.jobEnd(t, job); done["status"] != "failed" || !strings.Contains(text(t, done["errors"]),
+		"did not agree") {
 		t.Errorf("%v", done)
 	}
 	job = begin("late", "XX777000333")
@@ -135,12 +140,15 @@ func (p *program) refusesAndExpires(t *testing.T, c *caller, begin func(external
 		t.Fatal(err)
 	}
 	state := address.Query().Get("state")
-	if status, text := page(t)(visitor().Get(p.CallbacksURL() + "/authorities/xx/test/oauth?code=x&state=" + url.QueryEscape(state))); status != http.StatusGone || !strings.Contains(text, "expired") {
+	if status, text := page(t)(visitor().Get(
+		p.CallbacksURL() + "/authorities/xx/test/oauth?code=x&state=" + url.QueryEscape(state))); status !=
+		http.StatusGone || !strings.Contains(text, "expired") {
 		t.Errorf("too late: %d %s", status, text)
 	}
 	var kept int
 	if err := p.DB().Read(t.Context(), func(r db.Reader) error {
-		return r.Row("SELECT count(*) FROM onboarding_visits WHERE brought IS NOT NULL OR state = '" + state + "'").Scan(&kept)
+		return r.Row("SELECT count(*) FROM onboarding_visits WHERE brought IS NOT NULL OR state = '" + state + "'").Scan(
+			&kept)
 	}); err != nil || kept != 0 {
 		t.Errorf("%d grants or states are kept: %v", kept, err)
 	}

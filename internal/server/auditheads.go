@@ -41,7 +41,10 @@ func openHeads(address string) (*headsOutside, error) {
 	}
 	u, err := url.Parse(address)
 	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname())) && u.Host != "" {
-		return &headsOutside{url: address, http: &http.Client{Timeout: headsTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+		return &headsOutside{url: address, http: &http.Client{Timeout: headsTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			}}}, nil
 	}
 	files, err := files.OpenOutside(address)
 	if err != nil {
@@ -177,7 +180,8 @@ func (s *Server) checkLogs(ctx context.Context) error {
 		}
 		for log, b := range broken {
 			whole = false
-			err = errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, log, fmt.Sprintf("the audit log of %s %s (heads of %s)", log, b, h.At.Format(time.RFC3339))))
+			err = errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, log,
+				fmt.Sprintf("the audit log of %s %s (heads of %s)", log, b, h.At.Format(time.RFC3339))))
 		}
 		if err != nil || whole && s.db.Now().Sub(h.At) < headsSoonest {
 			return err
@@ -200,7 +204,9 @@ func (s *Server) headsTrouble(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(fmt.Errorf("--audit-heads: %w", err), s.alerts.Raise(ctx, alert.AuditHeadsFailed, "heads", fmt.Sprintf("the heads of the audit logs cannot be exported or read: %v", err)))
+	return errors.Join(fmt.Errorf("--audit-heads: %w", err),
+		s.alerts.Raise(ctx, alert.AuditHeadsFailed, "heads",
+			fmt.Sprintf("the heads of the audit logs cannot be exported or read: %v", err)))
 }
 
 // VerifyLogs verifies every log, and against exported heads. The text says
@@ -241,7 +247,8 @@ func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wr
 // Failure policy: logs that do not hold by themselves, by chain and key, are never
 // accepted. The note is stored before the heads are written; if those cannot be,
 // the command is repeated, and the log has two notes.
-func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audit.Actor, reason string) (broken []string, err error) {
+func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audit.Actor,
+	reason string) (broken []string, err error) {
 	if reason == "" {
 		return nil, fault.New(fault.Invalid, "--reason is required: it is signed with the heads")
 	}
@@ -250,7 +257,8 @@ func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audi
 		return nil, err
 	}
 	if len(wrong) > 0 {
-		return nil, fault.New(fault.Conflict, "the logs do not hold by themselves, which no restore explains: %s", strings.Join(wrong, "; "))
+		return nil, fault.New(fault.Conflict, "the logs do not hold by themselves, which no restore explains: %s",
+			strings.Join(wrong, "; "))
 	}
 	if _, broken, err = l.VerifyLogs(ctx, kept...); err != nil {
 		return nil, err
@@ -268,7 +276,8 @@ func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audi
 			accepted.Before = h.At
 		}
 	}
-	if err := l.Operators.Record(ctx, by, operator.Act{Action: "audit.heads_accepted", Subject: "heads", After: accepted}); err != nil {
+	if err := l.Operators.Record(ctx, by, operator.Act{Action: "audit.heads_accepted", Subject: "heads",
+		After: accepted}); err != nil {
 		return nil, err
 	}
 	text, at, err := l.heads(ctx, &accepted)

@@ -57,7 +57,8 @@ func raised(t *testing.T, d *db.DB, name alert.Name) (subjects []string) {
 
 func hire(t *testing.T, s *server.Server, name string) {
 	t.Helper()
-	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test", IP: "192.0.2.1"}, operator.NewOperator{Name: name, Role: operator.Viewer, WithoutPassword: true})
+	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test", IP: "192.0.2.1"},
+		operator.NewOperator{Name: name, Role: operator.Viewer, WithoutPassword: true})
 	must(t, err)
 }
 
@@ -100,14 +101,16 @@ func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
 			t.Errorf("%v %q", err, wrong)
 		}
 		for what, text := range map[string][]byte{
-			"a changed hash": bytes.Replace(kept, []byte(`"seq":2`), []byte(`"seq":1`), 1), "no signature": bytes.SplitAfter(kept, []byte("\n"))[0], "nothing": nil,
+			"a changed hash": bytes.Replace(kept, []byte(`"seq":2`), []byte(`"seq":1`), 1),
+			"no signature":   bytes.SplitAfter(kept, []byte("\n"))[0], "nothing": nil,
 		} {
 			if _, _, err := s.Logs().VerifyLogs(t.Context(), text); err == nil {
 				t.Errorf("%s is believed", what)
 			}
 		}
 		other, _ := adminOf(t, func(c *server.Config) {})
-		if _, _, err := other.Logs().VerifyLogs(t.Context(), kept); err == nil || !strings.Contains(err.Error(), "another audit key") {
+		if _, _, err := other.Logs().VerifyLogs(t.Context(), kept); err == nil ||
+			!strings.Contains(err.Error(), "another audit key") {
 			t.Errorf("heads of another installation: %v", err)
 		}
 	})
@@ -134,7 +137,8 @@ func TestHeadsAreKeptInABucketAndFindWhatWasCutOff(t *testing.T) {
 	if got := raised(t, s.DB(), alert.AuditBroken); len(got) != 1 || got[0] != operator.AuditScope {
 		t.Errorf("raised for %q", got)
 	}
-	if _, err := server.ReadLastHeads(t.Context(), strings.Replace(address, "s3://worm", "s3://elsewhere", 1)); err == nil {
+	if _, err := server.ReadLastHeads(t.Context(),
+		strings.Replace(address, "s3://worm", "s3://elsewhere", 1)); err == nil {
 		t.Error("a bucket that is not there has heads")
 	}
 }
@@ -165,8 +169,10 @@ func TestHeadsThatCannotBeKeptStopTheStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	for _, address := range []string{"file://" + file, "file:///no/such/folder", "http://example.test/", "ftp://example.test", "heads"} {
-		s, err := server.Open(context.Background(), server.Config{Demo: true, Worker: true, API: true, Listen: "127.0.0.1:0", Data: t.TempDir(), AuditHeads: address})
+	for _, address := range []string{"file://" + file, "file:///no/such/folder", "http://example.test/",
+		"ftp://example.test", "heads"} {
+		s, err := server.Open(context.Background(),
+			server.Config{Demo: true, Worker: true, API: true, Listen: "127.0.0.1:0", Data: t.TempDir(), AuditHeads: address})
 		if err == nil || !strings.Contains(err.Error(), "--audit-heads") {
 			t.Errorf("%s: %v", address, err)
 		}

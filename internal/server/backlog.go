@@ -36,11 +36,15 @@ const backlogTimeout = 2 * time.Second
 func newBacklog(d *db.DB, atlas *country.Atlas) *backlog {
 	b := &backlog{
 		db: d, atlas: atlas,
-		wait:    prometheus.NewDesc("tributary_operations_waiting", "Waiting operations, by published reason.", []string{"country", "environment", "reason"}, nil),
-		alerts:  prometheus.NewDesc("tributary_alerts_open", "Alerts that nobody has acknowledged, by name.", []string{"name"}, nil),
-		breaker: prometheus.NewDesc("tributary_authority_breaker_open", "1 while an authority is unavailable and only probes are sent, otherwise 0.", []string{"country", "environment"}, nil),
+		wait: prometheus.NewDesc("tributary_operations_waiting", "Waiting operations, by published reason.",
+			[]string{"country", "environment", "reason"}, nil),
+		alerts: prometheus.NewDesc("tributary_alerts_open", "Alerts that nobody has acknowledged, by name.",
+			[]string{"name"}, nil),
+		breaker: prometheus.NewDesc("tributary_authority_breaker_open",
+			"1 while an authority is unavailable and only probes are sent, otherwise 0.", []string{"country", "environment"}, nil),
 	}
-	for _, of := range []struct{ name, what string }{{"operations", "Operations in progress."}, {"webhooks", "Webhook events waiting for delivery."}} {
+	for _, of := range []struct{ name, what string }{{"operations", "Operations in progress."},
+		{"webhooks", "Webhook events waiting for delivery."}} {
 		b.open = append(b.open, prometheus.NewDesc("tributary_"+of.name+"_open", of.what, nil, nil))
 		b.age = append(b.age, prometheus.NewDesc("tributary_"+of.name+"_oldest_seconds", "Age of the oldest: "+of.what, nil, nil))
 	}

@@ -39,7 +39,8 @@ import (
 // build makes every part, from left to right on the staircase.
 func (s *Server) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.buildCountries, s.tellFailure, s.buildAccounts, s.buildAudit, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
+		s.buildCountries, s.tellFailure, s.buildAccounts, s.buildAudit, s.buildEndpoints, s.buildWebhooks, s.buildDocuments,
+		s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -58,7 +59,8 @@ func (s *Server) buildCountries(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities, Simulators: s.cfg.SimulatorsURL, Abroad: abroad}); err != nil {
+	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities,
+		Simulators: s.cfg.SimulatorsURL, Abroad: abroad}); err != nil {
 		return err
 	}
 	if s.sims != nil {
@@ -147,7 +149,8 @@ func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Mast
 			return nil, err
 		}
 	}
-	return account.Open(ctx, account.Options{DB: d, Master: master, Audit: audit, Log: cfg.Log, Atlas: atlas, CheckURL: checkURL(guarded), Events: webhook.EventTypes()})
+	return account.Open(ctx, account.Options{DB: d, Master: master, Audit: audit, Log: cfg.Log, Atlas: atlas,
+		CheckURL: checkURL(guarded), Events: webhook.EventTypes()})
 }
 
 func (s *Server) buildWebhooks(context.Context) error {
@@ -204,7 +207,8 @@ func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys
 	if err != nil {
 		return webhook.Keys{}, err
 	}
-	return webhook.Keys{Header: p.Config.SignatureHeader, Standard: standard, Current: webhook.Key{ID: main.Kid, Text: main.Text}, Next: webhook.Key{ID: beside.Kid, Text: beside.Text}}, nil
+	return webhook.Keys{Header: p.Config.SignatureHeader, Standard: standard,
+		Current: webhook.Key{ID: main.Kid, Text: main.Text}, Next: webhook.Key{ID: beside.Kid, Text: beside.Text}}, nil
 }
 
 func (s *Server) buildDocuments(ctx context.Context) (err error) {
@@ -213,7 +217,8 @@ func (s *Server) buildDocuments(ctx context.Context) (err error) {
 		return fmt.Errorf("read the key of document URLs: %w", err)
 	}
 	s.docs, err = files.OpenStore(ctx, files.Config{
-		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts, Fatal: s.documentsFailed,
+		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key,
+		PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts, Fatal: s.documentsFailed,
 		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
 	})
 	return err
@@ -234,7 +239,8 @@ func (s *Server) buildParties(context.Context) (err error) {
 			return ok, nil
 		},
 		CredentialsChanged: func(tx *db.Tx, clientID, companyID string) error {
-			return errors.Join(filing.CredentialsChanged(tx, clientID, companyID), recovery.CredentialsChanged(tx, clientID, companyID))
+			return errors.Join(filing.CredentialsChanged(tx, clientID, companyID),
+				recovery.CredentialsChanged(tx, clientID, companyID))
 		},
 		Stored: func(tx *db.Tx, clientID string, live bool, c country.Supplier) error {
 			return s.inbox.Follow(tx, clientID, live, c)
@@ -247,10 +253,12 @@ func (s *Server) buildParties(context.Context) (err error) {
 			base = s.cfg.SimulatorsURL + vies.Path
 		}
 	}
-	if s.vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: base, HTTP: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}); err != nil {
+	if s.vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: base,
+		HTTP: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}); err != nil {
 		return err
 	}
-	s.lookups = lookup.New(lookup.Config{DB: s.db, Hooks: s.hooks, Validator: lookup.NewValidator(s.vies, s.cfg.Demo), BaseURL: s.cfg.PublicURL, Log: s.cfg.Log})
+	s.lookups = lookup.New(lookup.Config{DB: s.db, Hooks: s.hooks, Validator: lookup.NewValidator(s.vies, s.cfg.Demo),
+		BaseURL: s.cfg.PublicURL, Log: s.cfg.Log})
 	return nil
 }
 
@@ -261,19 +269,23 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	tally := ledger.NewTally(s.db, s.cfg.Log)
 	s.service = filing.New(filing.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
-		RetryBase: s.cfg.AuthorityRetryBase, Slots: s.cfg.AuthoritySlots, Backlog: s.cfg.Backlog, Render: s.render, Count: tally.OnCommit,
+		RetryBase: s.cfg.AuthorityRetryBase, Slots: s.cfg.AuthoritySlots, Backlog: s.cfg.Backlog, Render: s.render,
+		Count: tally.OnCommit,
 	})
-	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service, Alerts: s.alerts, Log: s.cfg.Log})
+	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service,
+		Alerts: s.alerts, Log: s.cfg.Log})
 	s.ledger = ledger.New(ledger.Config{
-		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally, Log: s.cfg.Log,
+		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally,
+		Log: s.cfg.Log,
 	})
 	return nil
 }
 
 func (s *Server) buildRetention(context.Context) error {
 	s.retention = retention.New(retention.Config{
-		DB: s.db, Atlas: s.atlas, Accounts: s.accounts, Operators: s.operators, Documents: s.docs, Hooks: s.hooks, Lookups: s.lookups,
-		Filing: s.service, Ledger: s.ledger, Alerts: s.alerts, Log: s.cfg.Log, Now: s.cfg.retentionNow,
+		DB: s.db, Atlas: s.atlas, Accounts: s.accounts, Operators: s.operators, Documents: s.docs, Hooks: s.hooks,
+		Lookups: s.lookups,
+		Filing:  s.service, Ledger: s.ledger, Alerts: s.alerts, Log: s.cfg.Log, Now: s.cfg.retentionNow,
 	})
 	return nil
 }
@@ -292,8 +304,10 @@ func (s *Server) buildAPI(context.Context) (err error) {
 		}
 	}
 	s.api, err = api.New(api.Config{
-		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
-		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics, TrustProxy: s.cfg.TrustProxy,
+		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company,
+		Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
+		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics,
+		TrustProxy: s.cfg.TrustProxy,
 	})
 	return err
 }

@@ -85,7 +85,8 @@ type sniffer struct {
 const tlsHandshake = 0x16 // the first byte of a TLS record that begins one
 
 func newSniffer(l net.Listener, config *tls.Config) *sniffer {
-	s := &sniffer{Listener: l, config: config, ready: make(chan net.Conn), done: make(chan struct{}), pending: map[net.Conn]bool{}}
+	s := &sniffer{Listener: l, config: config, ready: make(chan net.Conn), done: make(chan struct{}),
+		pending: map[net.Conn]bool{}}
 	s.all.Go(s.accept)
 	return s
 }

@@ -83,7 +83,8 @@ func (c *Config) check() error {
 	wrong := func(key, format string, args ...any) {
 		faults = append(faults, fault.At("--"+key, fault.FieldNotValid, format, args...))
 	}
-	for key, address := range map[string]string{"listen": c.Listen, "admin": c.Admin, "simulators": c.Simulators, "callbacks": c.Callbacks} {
+	for key, address := range map[string]string{"listen": c.Listen, "admin": c.Admin, "simulators": c.Simulators,
+		"callbacks": c.Callbacks} {
 		if address == "" {
 			continue
 		}
@@ -121,12 +122,14 @@ func (c *Config) check() error {
 	if c.Backlog < 0 {
 		wrong("backlog", "must not be negative, for example --backlog 2000000")
 	}
-	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
+	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase,
+		"authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
 		if d < 0 {
 			wrong(key, "must not be negative, for example --%s 5s", key)
 		}
 	}
-	for _, key := range []struct{ name, path string }{{"tls-cert", c.TLSCert}, {"tls-key", c.TLSKey}, {"webhook-ca", c.WebhookCA}} {
+	for _, key := range []struct{ name, path string }{{"tls-cert", c.TLSCert}, {"tls-key", c.TLSKey},
+		{"webhook-ca", c.WebhookCA}} {
 		if key.path != "" {
 			if _, err := os.Stat(key.path); err != nil {
 				wrong(key.name, "cannot be read: %v", err)
@@ -146,7 +149,8 @@ const slotsMost = 1024
 func (c *Config) checkAddresses(wrong func(key, format string, args ...any)) {
 	if c.PublicURL != "" {
 		u, err := url.Parse(c.PublicURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(c.PublicURL, "?#") {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			strings.ContainsAny(c.PublicURL, "?#") {
 			wrong("public-url", "%q is not of the form https://HOST", c.PublicURL)
 		}
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
@@ -154,7 +158,8 @@ func (c *Config) checkAddresses(wrong func(key, format string, args ...any)) {
 	if c.AdminURL != "" {
 		c.AdminURL = strings.TrimSuffix(c.AdminURL, "/")
 		u, err := url.Parse(c.AdminURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || strings.ContainsAny(c.AdminURL, "?#") {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" ||
+			strings.ContainsAny(c.AdminURL, "?#") {
 			wrong("admin-url", "%q is not of the form https://HOST; the console is served below it at %s", c.AdminURL, console.Root)
 		}
 		if c.Admin == "" {
@@ -182,7 +187,8 @@ func (o OIDC) check(c *Config, wrong func(key, format string, args ...any)) {
 		wrong("oidc-client-id", "is required: the client id of this console at the provider")
 	}
 	host, _, err := net.SplitHostPort(c.Admin)
-	if at, parsed := netip.ParseAddr(host); err == nil && c.AdminURL == "" && (host == "" || parsed == nil && at.IsUnspecified()) {
+	if at, parsed := netip.ParseAddr(host); err == nil && c.AdminURL == "" &&
+		(host == "" || parsed == nil && at.IsUnspecified()) {
 		wrong("admin-url", "is required: the provider redirects browsers to it, for example --admin-url https://console.example.com")
 	}
 }
@@ -221,7 +227,8 @@ func (c *Config) folder() error {
 		return fault.New(fault.Invalid, "%s is not a folder: correct --data or --database", c.Data)
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "%s does not exist: correct --data or --database, or create an installation with tributary init", c.Data)
+		return fault.New(fault.Invalid,
+			"%s does not exist: correct --data or --database, or create an installation with tributary init", c.Data)
 	}
 	return nil
 }

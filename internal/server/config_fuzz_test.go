@@ -21,7 +21,8 @@ func FuzzConfig(f *testing.F) {
 	dir := f.TempDir()
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, listen, admin, public, database string, serves, works bool) {
-		c := server.Config{Listen: listen, Admin: admin, PublicURL: public, Database: database, API: serves, Worker: works, Data: dir}
+		c := server.Config{Listen: listen, Admin: admin, PublicURL: public, Database: database, API: serves, Worker: works,
+			Data: dir}
 		if err := c.Check(); err != nil {
 			var e *fault.Error
 			if !errors.As(err, &e) || e.Kind != fault.Invalid || len(e.Faults) == 0 {

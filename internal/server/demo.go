@@ -107,8 +107,9 @@ func (s *Server) seed(ctx context.Context) (*Demo, error) {
 func (s *Server) seedCompany(ctx context.Context, p country.Pack) (id string, err error) {
 	of := p.Example.Company
 	c := onboarding.NewCompany{
-		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName, CompanyNumber: cmp.Or(of.CompanyNumber, "demo-"+p.Code),
-		Address: of.Address, TaxNumber: of.TaxNumber, TaxRegime: transaction.VAT, Settings: of.Settings,
+		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName,
+		CompanyNumber: cmp.Or(of.CompanyNumber, "demo-"+p.Code),
+		Address:       of.Address, TaxNumber: of.TaxNumber, TaxRegime: transaction.VAT, Settings: of.Settings,
 	}
 	known, err := s.company.Company(ctx, demoClient, c.ExternalID, true)
 	if err == nil {

@@ -124,7 +124,9 @@ func KeysInUse(ctx context.Context, d *db.DB) (list []KeyUse, err error) {
 	counts := map[KeyUse]int{}
 	for table, of := range wrappedTables {
 		err = errors.Join(err, d.Read(ctx, func(r db.Reader) error {
-			all, err := db.Collect(r, func(scan func(...any) error) (w []byte, err error) { return w, scan(&w) }, "SELECT wrapped FROM "+table+" WHERE wrapped IS NOT NULL")
+			all, err := db.Collect(r, func(scan func(...any) error) (w []byte, err error) {
+				return w, scan(&w)
+			}, "SELECT wrapped FROM "+table+" WHERE wrapped IS NOT NULL")
 			for _, w := range all {
 				id, err := secret.KeyID(w)
 				if err != nil {

@@ -18,14 +18,17 @@ import (
 // buildEndpoints reads what operators have set for authorities, before anybody
 // calls one.
 func (s *Server) buildEndpoints(ctx context.Context) error {
-	s.operators = operator.New(operator.Config{DB: s.db, Audit: s.auditKey, Alerts: s.alerts, Log: s.cfg.Log, Cost: s.cfg.passwordCost, Device: func(ctx context.Context) (secret.Secret, error) {
-		key, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
-		return key.Current, err
-	}, Second: operator.Second{Required: s.cfg.MFA, AdminURL: s.cfg.AdminURL, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
-		return s.serviceKeys().Sealer(ctx, account.OperatorFactors)
-	}}})
+	s.operators = operator.New(operator.Config{DB: s.db, Audit: s.auditKey, Alerts: s.alerts, Log: s.cfg.Log,
+		Cost: s.cfg.passwordCost, Device: func(ctx context.Context) (secret.Secret, error) {
+			key, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
+			return key.Current, err
+		}, Second: operator.Second{Required: s.cfg.MFA, AdminURL: s.cfg.AdminURL,
+			Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+				return s.serviceKeys().Sealer(ctx, account.OperatorFactors)
+			}}})
 	s.endpoints = endpoint.New(endpoint.Config{
-		DB: s.db, Atlas: s.atlas, Master: s.masterKey, Operators: s.operators, Alerts: s.alerts, Log: s.cfg.Log, Changed: s.endpointsChanged, Callback: s.callbackURL,
+		DB: s.db, Atlas: s.atlas, Master: s.masterKey, Operators: s.operators, Alerts: s.alerts, Log: s.cfg.Log,
+		Changed: s.endpointsChanged, Callback: s.callbackURL,
 	})
 	return s.endpoints.Refresh(ctx)
 }
@@ -64,5 +67,6 @@ func OpenEndpoints(cfg Config, d *db.DB, master *secret.Master) (*endpoint.Endpo
 	if err != nil {
 		return nil, fmt.Errorf("list the authorities: %w", err)
 	}
-	return endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: master, Operators: operator.New(operator.Config{DB: d, Log: cfg.Log}), Log: cfg.Log}), nil
+	return endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: master,
+		Operators: operator.New(operator.Config{DB: d, Log: cfg.Log}), Log: cfg.Log}), nil
 }

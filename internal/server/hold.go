@@ -19,7 +19,8 @@ func HoldCompany(ctx context.Context, d *db.DB, by audit.Actor, companyID string
 		if clientID, err = onboarding.Hold(tx, companyID, hold); err != nil {
 			return err
 		}
-		return operators.RecordIn(tx, by, operator.Act{Action: "company.legal_hold", Subject: companyID, ClientID: clientID, After: map[string]bool{"legal_hold": hold}})
+		return operators.RecordIn(tx, by, operator.Act{Action: "company.legal_hold", Subject: companyID, ClientID: clientID,
+			After: map[string]bool{"legal_hold": hold}})
 	})
 	return clientID, err
 }

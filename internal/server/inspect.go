@@ -43,13 +43,15 @@ func Inspect(ctx context.Context, cfg Config, d *db.DB) (*Inspection, error) {
 		cfg.PublicURL = "http://" + cfg.Listen
 	}
 	s := &Server{cfg: cfg, db: d, metrics: prometheus.NewRegistry()}
-	for _, step := range []func(context.Context) error{s.buildCountries, s.buildAccounts, s.buildEndpoints, s.buildWebhooks, s.buildParties} {
+	for _, step := range []func(context.Context) error{s.buildCountries, s.buildAccounts, s.buildEndpoints,
+		s.buildWebhooks, s.buildParties} {
 		if err := step(ctx); err != nil {
 			s.db = nil
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	return &Inspection{Atlas: s.atlas, Endpoints: s.endpoints, Accounts: s.accounts, Companies: s.company, Sender: s.sender, server: s}, nil
+	return &Inspection{Atlas: s.atlas, Endpoints: s.endpoints, Accounts: s.accounts, Companies: s.company,
+		Sender: s.sender, server: s}, nil
 }
 
 // Close gives back what Inspect took; the database stays open.

@@ -61,7 +61,8 @@ func Install(ctx context.Context, in Installation) (made Installed, err error) {
 	}
 	made.ConfigFile, made.KeyFile = filepath.Join(in.Folder, configFileName), filepath.Join(in.Folder, clientKeyName)
 	if _, err := os.Stat(made.ConfigFile); err == nil {
-		return made, fault.New(fault.Invalid, "%s exists: the installation is complete; start it with tributary serve --config %s", made.ConfigFile, made.ConfigFile)
+		return made, fault.New(fault.Invalid,
+			"%s exists: the installation is complete; start it with tributary serve --config %s", made.ConfigFile, made.ConfigFile)
 	}
 	if err := onlyOurs(in.Folder); err != nil {
 		return made, err
@@ -142,9 +143,11 @@ func (in *Installation) people(ctx context.Context, d *db.DB, master *secret.Mas
 	if err != nil {
 		return err
 	}
-	_, _, err = accounts.CreateClient(ctx, in.By, account.NewClient{ID: in.Client, Live: in.Live, Key: made.APIKey, Config: account.Config{
-		DisplayName: in.Client, Countries: in.Countries, Rate: account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
-	}})
+	_, _, err = accounts.CreateClient(ctx, in.By,
+		account.NewClient{ID: in.Client, Live: in.Live, Key: made.APIKey, Config: account.Config{
+			DisplayName: in.Client, Countries: in.Countries,
+			Rate: account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
+		}})
 	if fault.KindOf(err) == fault.Conflict {
 		made.APIKey, err = secret.Secret{}, nil
 	}
@@ -179,11 +182,14 @@ func (in *Installation) configuration() string {
 	}
 	simulators := ""
 	if in.Simulators != "" {
-		simulators = "\n  // Where clients with test keys file: tributary simulate listens there.\n  \"simulators\": " + quoted(in.Simulators) + ","
+		simulators = "\n  // Where clients with test keys file: tributary simulate listens there.\n  \"simulators\": " +
+			quoted(in.Simulators) + ","
 	}
 	return strings.NewReplacer(
-		"@database", quoted(in.Database), "@data", quoted(in.Folder), "@documents", quoted("file://"+filepath.ToSlash(filepath.Join(in.Folder, "documents"))),
-		"@master", quoted("file:"+filepath.Join(in.Folder, "master.key")), "@public", quoted(public), "@password", password, "@simulators", simulators,
+		"@database", quoted(in.Database), "@data", quoted(in.Folder), "@documents",
+		quoted("file://"+filepath.ToSlash(filepath.Join(in.Folder, "documents"))),
+		"@master", quoted("file:"+filepath.Join(in.Folder, "master.key")), "@public", quoted(public), "@password", password,
+		"@simulators", simulators,
 	).Replace(configurationText)
 }
 

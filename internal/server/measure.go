@@ -43,7 +43,9 @@ func (s *Server) WaitSettled(ctx context.Context) error {
 
 // AddSuppliers onboards that many suppliers of the demo's client with the reference authority.
 func (s *Server) AddSuppliers(ctx context.Context, n int) (ids []string, err error) {
-	example := s.packs[slices.IndexFunc(s.packs, func(p country.Pack) bool { return p.Code == transaction.ReferenceCode })].Example.Company
+	example := s.packs[slices.IndexFunc(s.packs, func(p country.Pack) bool {
+		return p.Code == transaction.ReferenceCode
+	})].Example.Company
 	ids = make([]string, n)
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -54,8 +56,9 @@ func (s *Server) AddSuppliers(ctx context.Context, n int) (ids []string, err err
 			defer func() { <-slots }()
 			name := fmt.Sprintf("bench-%05d", i)
 			ids[i], errs[i] = s.company.Ensure(ctx, demoClient, onboarding.NewCompany{
-				ExternalID: name, CountryCode: transaction.ReferenceCode, LanguageCode: "en", LegalName: example.LegalName, CompanyNumber: name,
-				Address: example.Address, TaxNumber: fmt.Sprintf("XX%09d", 200_000_000+i), TaxRegime: transaction.VAT,
+				ExternalID: name, CountryCode: transaction.ReferenceCode, LanguageCode: "en", LegalName: example.LegalName,
+				CompanyNumber: name,
+				Address:       example.Address, TaxNumber: fmt.Sprintf("XX%09d", 200_000_000+i), TaxRegime: transaction.VAT,
 			})
 		})
 	}
@@ -69,5 +72,6 @@ func (s *Server) LoadSettled(ctx context.Context, n int, body func(i int) []byte
 	if err != nil {
 		return err
 	}
-	return s.service.LoadSettled(ctx, filing.Caller{Scope: demoClient, Live: country.Live(profile.Live), UseCase: profile.Config.UseCase}, n, body)
+	return s.service.LoadSettled(ctx, filing.Caller{Scope: demoClient, Live: country.Live(profile.Live),
+		UseCase: profile.Config.UseCase}, n, body)
 }

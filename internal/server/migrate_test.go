@@ -26,7 +26,8 @@ func TestServeMigratesForAsLongAsItTakes(t *testing.T) {
 	}
 	defer func() { _ = other.Close(ctx) }() // a test's own connection
 	const begun = "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"
-	for _, sql := range []string{begun, "BEGIN", "LOCK TABLE schema_version IN SHARE MODE"} { // one by one: the table is there before it is locked
+	// one by one: the table is there before it is locked
+	for _, sql := range []string{begun, "BEGIN", "LOCK TABLE schema_version IN SHARE MODE"} {
 		if _, err := other.Exec(ctx, sql); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,8 @@ func TestServeMigratesForAsLongAsItTakes(t *testing.T) {
 	}
 	opened := make(chan error, 1)
 	go func() {
-		s, err := server.Open(ctx, server.Config{API: true, Listen: "127.0.0.1:0", Database: url, Data: dir, Migrate: true, MasterKey: "file:" + key})
+		s, err := server.Open(ctx, server.Config{API: true, Listen: "127.0.0.1:0", Database: url, Data: dir, Migrate: true,
+			MasterKey: "file:" + key})
 		if err == nil {
 			err = s.Close()
 		}

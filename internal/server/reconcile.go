@@ -53,7 +53,8 @@ func (x Maintenance) Decide(ctx context.Context, operationID string, said recove
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	return x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
 		return s.Decide(ctx, operationID, said, func(tx *db.Tx, h recovery.Held) error {
-			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID, After: said})
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID,
+				After: said})
 		})
 	})
 }
@@ -64,7 +65,8 @@ func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by aud
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		chain, err = s.ResumeChain(ctx, at, from, func(tx *db.Tx, c recovery.Chain) error {
-			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: at.SupplierID, ClientID: at.Scope, After: c})
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: at.SupplierID,
+				ClientID: at.Scope, After: c})
 		})
 		return err
 	})
@@ -73,7 +75,8 @@ func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by aud
 
 // Annul asks the authority to forget the report of an operation. That it was
 // asked, and what was answered, is in the audit log.
-func (x Maintenance) Annul(ctx context.Context, operationID string, why country.Annulment, by audit.Actor) (said country.Annulled, err error) {
+func (x Maintenance) Annul(ctx context.Context, operationID string, why country.Annulment,
+	by audit.Actor) (said country.Annulled, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
 		of, err := operation.FiledOf(r, operationID)
 		x.SupplierID = of.Place.SupplierID
@@ -102,7 +105,8 @@ func (x Maintenance) open(ctx context.Context, do func(s *recovery.Recovery, at 
 	if err != nil {
 		return err
 	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: x.Config.Authorities, Simulators: x.Config.SimulatorsURL})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: x.Config.Authorities,
+		Simulators: x.Config.SimulatorsURL})
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,8 @@ func (x Maintenance) open(ctx context.Context, do func(s *recovery.Recovery, at 
 }
 
 // clientOf finds the client of a company: its id is unique in the service.
-func (x Maintenance) clientOf(ctx context.Context, companies *onboarding.Companies) (clientID string, live country.Live, err error) {
+func (x Maintenance) clientOf(ctx context.Context,
+	companies *onboarding.Companies) (clientID string, live country.Live, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
 		clients, err := x.Accounts.List(r)
 		if err != nil {

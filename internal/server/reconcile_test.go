@@ -29,7 +29,8 @@ func (p *program) reconciled(t *testing.T, simulators, supplier, day string) rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := server.Maintenance{Config: server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators}, DB: guest, Accounts: p.Accounts(), SupplierID: supplier}.Reconcile(t.Context(), at)
+	found, err := server.Maintenance{Config: server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators},
+		DB: guest, Accounts: p.Accounts(), SupplierID: supplier}.Reconcile(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,9 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
 	c := p.as(demoKey)
-	supplier, _ := c.onboard(t, example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "reconciled"}, "tax_information": object{"tax_number": "RECONCILED-1"}}))
+	supplier, _ := c.onboard(t, example(t, "company",
+		object{"meta": object{"country_code": "XX", "external_id": "reconciled"},
+			"tax_information": object{"tax_number": "RECONCILED-1"}}))
 	const day = "2026-02-03"
 	sale := func(id string, more object) object {
 		changes := object{"supplier": object{"id": supplier}, "transaction_date": day + "T10:00:00Z"}
@@ -53,10 +56,12 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	for i := range sales {
 		c.submit(t, "/v1/transactions", sale(fmt.Sprintf("rec-%d", i), nil))
 	}
-	for _, body := range []object{sale("rec-reject", object{"transaction_number": "REC-REJECT"}), sale("rec-other-day", object{"transaction_date": "2026-02-04T10:00:00Z"})} {
+	for _, body := range []object{sale("rec-reject", object{"transaction_number": "REC-REJECT"}),
+		sale("rec-other-day", object{"transaction_date": "2026-02-04T10:00:00Z"})} {
 		c.outcome(t, c.submit(t, "/v1/transactions", body))
 	}
-	cancellation := object{"country_code": "XX", "transaction_id": "rec-cancel", "transaction_number": "REC-C", "transaction_date": "2026-02-05T10:00:00Z", "reference_transaction_id": "rec-7", "note": "cancelled"}
+	cancellation := object{"country_code": "XX", "transaction_id": "rec-cancel", "transaction_number": "REC-C",
+		"transaction_date": "2026-02-05T10:00:00Z", "reference_transaction_id": "rec-7", "note": "cancelled"}
 	c.outcome(t, c.submit(t, "/v1/transactions/cancellation", cancellation))
 
 	var agreed recovery.Reconciliation
@@ -80,7 +85,8 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	for _, d := range differs.Differing {
 		kinds[d.Kind]++
 	}
-	if kinds[recovery.OnlyHere] != sales-1 || kinds[recovery.OnlyThere] != 1 || kinds[recovery.OtherID] != 1 || differs.Agreed != 0 {
+	if kinds[recovery.OnlyHere] != sales-1 || kinds[recovery.OnlyThere] != 1 || kinds[recovery.OtherID] != 1 ||
+		differs.Agreed != 0 {
 		t.Errorf("%v, %d agreed", kinds, differs.Agreed)
 	}
 }
@@ -96,8 +102,9 @@ func (p *program) otherAuthority(t *testing.T, numbers []string, day string) str
 	desk, _ := office.Desk("XX")
 	err = desk.Write(func(b *authority.Book) {
 		for i, number := range numbers {
-			b.Register(authority.Registration{Supplier: "RECONCILED-1", Number: number, SHA256: "00", AuthorityID: fmt.Sprintf("OTHER-%d", i),
-				Note: fmt.Sprintf(`{"day":%q,"kind":"INVOICE"}`, day)})
+			b.Register(authority.Registration{Supplier: "RECONCILED-1", Number: number, SHA256: "00",
+				AuthorityID: fmt.Sprintf("OTHER-%d", i),
+				Note:        fmt.Sprintf(`{"day":%q,"kind":"INVOICE"}`, day)})
 		}
 	})
 	if err != nil {

@@ -25,8 +25,10 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 		return document.Rendering{}, err
 	}
 	v := document.Visual{
-		Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Simplified: country.DocumentType(in.Transaction) == transaction.Simplified,
-		Language: in.Transaction.LanguageCode, Location: in.Location, IssuedAt: in.At, UniqueNumber: in.UniqueNumber, Branding: look, Specimen: !profile.Live,
+		Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier,
+		Simplified: country.DocumentType(in.Transaction) == transaction.Simplified,
+		Language:   in.Transaction.LanguageCode, Location: in.Location, IssuedAt: in.At, UniqueNumber: in.UniqueNumber,
+		Branding: look, Specimen: !profile.Live,
 	}
 	v.TaxNumberName = s.taxNumberName
 	if v.Language == "" && len(in.Pack.Facts.Languages) > 0 {
@@ -36,10 +38,13 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 		v.Language = "EN"
 	}
 	v.Imprint = in.Pack.Printed(in.Country(v.Language))
-	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport && v.Imprint.Kind != transaction.Invoice { // a payment corrects nothing; its imprint names what was paid
-		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
+	// a payment corrects nothing; its imprint names what was paid
+	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport && v.Imprint.Kind != transaction.Invoice {
+		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date,
+			AuthorityID: in.Original.AuthorityID1}
 		for _, s := range in.Shares[min(1, len(in.Shares)):] {
-			v.Others = append(v.Others, document.Reference{Number: s.Transaction.Number, Date: s.Transaction.Date, AuthorityID: s.AuthorityID1})
+			v.Others = append(v.Others, document.Reference{Number: s.Transaction.Number, Date: s.Transaction.Date,
+				AuthorityID: s.AuthorityID1})
 		}
 	}
 	if c := in.Pack.Facts.Currency; c != "" && !strings.EqualFold(c, in.Transaction.CurrencyCode) {
@@ -49,8 +54,9 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 		v.Rounding, v.TaxedBySum = data.Rounding, data.TaxedBySum
 	}
 	if data := in.Structured; data != nil && data.Embedded != nil {
-		v.Files = []document.EmbeddedFile{{Name: data.Embedded.FileName, MIME: "text/xml", Description: "Invoice as data", Relationship: document.Alternative,
-			ModifiedAt: in.At, Content: data.Content}}
+		v.Files = []document.EmbeddedFile{{Name: data.Embedded.FileName, MIME: "text/xml", Description: "Invoice as data",
+			Relationship: document.Alternative,
+			ModifiedAt:   in.At, Content: data.Content}}
 		v.FacturX = &document.FacturX{FileName: data.Embedded.FileName, Level: data.Embedded.Level}
 	}
 	return s.renderer.Render(ctx, v)
@@ -64,12 +70,15 @@ func (s *Server) taxNumberName(code string) string {
 
 // look is how a document looks: what the company chose, and the client's for
 // its country for the rest.
-func (s *Server) look(ctx context.Context, clientID string, config *account.Config, supplier *country.Supplier) (document.Branding, error) {
+func (s *Server) look(ctx context.Context, clientID string, config *account.Config,
+	supplier *country.Supplier) (document.Branding, error) {
 	company, client := supplier.Branding, config.AppearanceIn(strings.ToUpper(supplier.CountryCode))
 	look := document.Branding{
-		Placement: document.Placement(cmp.Or(company.Placement, string(client.LogoPlacement))), Font: cmp.Or(company.Font, string(client.Font)),
-		Accent: cmp.Or(company.Accent, client.Colours.Accent), Ink: cmp.Or(company.Ink, client.Colours.Ink),
-		Template: document.Template(cmp.Or(company.Template, string(client.Template))), Footer: cmp.Or(company.Footer, client.Footer),
+		Placement: document.Placement(cmp.Or(company.Placement, string(client.LogoPlacement))),
+		Font:      cmp.Or(company.Font, string(client.Font)),
+		Accent:    cmp.Or(company.Accent, client.Colours.Accent), Ink: cmp.Or(company.Ink, client.Colours.Ink),
+		Template: document.Template(cmp.Or(company.Template, string(client.Template))),
+		Footer:   cmp.Or(company.Footer, client.Footer),
 	}
 	var err error
 	switch {

@@ -31,8 +31,10 @@ func demoIn(t *testing.T, dir string, restored bool, packs ...country.Pack) *pro
 	p.inbox.trust(demoKey)
 	var err error
 	p.Server, err = open(t.Context(), server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored, Packs: append(packs, hastySpain()),
-		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0",
+		Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored, Packs: append(packs, hastySpain()),
+		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond,
+		AuthorityRetryBase: 50 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,8 @@ func silentLists(t *testing.T) (pack country.Pack, speak func()) {
 // script says what the authority of XX does next.
 func (p *program) script(t *testing.T, step string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/xx/script", strings.NewReader(`{"steps":[`+step+`]}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/xx/script",
+		strings.NewReader(`{"steps":[`+step+`]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,8 +185,10 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 			continue // until a person decides
 		}
 		got := c.ended(t, operation)
-		if got["status"] != "SUCCESS" || got["tax_authority_id_1"] != ids[id]["tax_authority_id_1"] || got["tax_authority_id_1"] == nil {
-			t.Errorf("%s: %v with id %v, was %v; %v", id, got["status"], got["tax_authority_id_1"], ids[id]["tax_authority_id_1"], got["errors"])
+		if got["status"] != "SUCCESS" || got["tax_authority_id_1"] != ids[id]["tax_authority_id_1"] ||
+			got["tax_authority_id_1"] == nil {
+			t.Errorf("%s: %v with id %v, was %v; %v", id, got["status"], got["tax_authority_id_1"],
+				ids[id]["tax_authority_id_1"], got["errors"])
 		}
 	}
 	for code := range realAuthorities(t) {

@@ -94,7 +94,8 @@ func TestAClockThatLeapsDestroysNothing(t *testing.T) {
 	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
 }
 
-// A copy of the database, beside the store of its original, forgets nothing either, until somebody says that it is the real one.
+// A copy of the database, beside the store of its original, forgets nothing either, until somebody says that it is the
+// real one.
 func TestACopyForgetsNothing(t *testing.T) {
 	t.Parallel()
 	p := startAged(t, dbtest.SQLiteURL(t))
@@ -102,14 +103,18 @@ func TestACopyForgetsNothing(t *testing.T) {
 	operation := c.submit(t, "/v1/transactions", p.sale(t, "copied-1", nil))
 	c.outcome(t, operation)
 	p.newYear(12)
-	must(t, p.DB().Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE document_store SET state = 'contested'") }))
+	must(t, p.DB().Write(t.Context(), func(tx *db.Tx) error {
+		return tx.Exec("UPDATE document_store SET state = 'contested'")
+	}))
 	if report := p.round(t); !report.Waits || report.Removed != (retention.Counts{}) {
 		t.Errorf("contested: %+v", report)
 	}
-	if _, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"}, server.DocumentsVerdict{Claim: true}); err == nil {
+	if _, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"},
+		server.DocumentsVerdict{Claim: true}); err == nil {
 		t.Error("claimed without a reason")
 	}
-	_, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"}, server.DocumentsVerdict{Claim: true, Reason: "the original is gone"})
+	_, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"},
+		server.DocumentsVerdict{Claim: true, Reason: "the original is gone"})
 	must(t, err)
 	if report := p.round(t); report.Removed.Operations != 1 {
 		t.Errorf("claimed: %+v", report)
@@ -142,7 +147,10 @@ func (p *program) count(t *testing.T, query string, args ...any) (n int64) {
 
 func (p *program) configure(t *testing.T, change func(*account.Config)) {
 	t.Helper()
-	_, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "demo", func(c *account.Config) error { change(c); return nil })
+	_, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "demo", func(c *account.Config) error {
+		change(c)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,21 +164,25 @@ func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 		p := startAged(t, url)
 		c := p.as(demoKey)
 		const name = "Canary Trading of Nowhere"
-		body := p.sale(t, "retired-1", object{"customer": object{"legal_name": name, "type": "INDIVIDUAL", "address": object{"country_code": "XX"}}})
+		body := p.sale(t, "retired-1", object{"customer": object{"legal_name": name, "type": "INDIVIDUAL",
+			"address": object{"country_code": "XX"}}})
 		operation := c.submit(t, "/v1/transactions", body)
 		c.outcome(t, operation)
 		refused := c.submit(t, "/v1/transactions", p.sale(t, "retired-2", object{"transaction_number": "R-2-REJECT"}))
 		c.outcome(t, refused)
 		eventually(t, "the index knows it", func() bool {
-			return p.count(t, "SELECT count(*) FROM operation_terms WHERE operation_id = $1", operation) > 0 && p.count(t, "SELECT count(*) FROM attachments WHERE operation_id = $1", operation) == 3
+			return p.count(t, "SELECT count(*) FROM operation_terms WHERE operation_id = $1", operation) > 0 &&
+				p.count(t, "SELECT count(*) FROM attachments WHERE operation_id = $1", operation) == 3
 		})
 		// Terms of the outcome come a little later than those of the body.
 		eventually(t, "the index knows the outcome", func() bool {
 			return p.count(t, "SELECT count(*) FROM search_cursors WHERE name = 'settled' AND position <> ''") > 0
 		})
 		if err := p.DB().Write(t.Context(), func(tx *db.Tx) error { // what the authority said of it by itself
-			return tx.Insert("inbox_messages", "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,operation_id,taken_at",
-				[]any{"m-1", "XX.test", "XX", false, "notice-1", "h", `{"Receipt":{"Number":"` + name + `"}}`, []byte(name), 1, operation, 2})
+			return tx.Insert("inbox_messages",
+				"message_id,endpoint,country,live,name,handle,receipt,raw,received_at,operation_id,taken_at",
+				[]any{"m-1", "XX.test", "XX", false, "notice-1", "h", `{"Receipt":{"Number":"` + name + `"}}`, []byte(name), 1,
+					operation, 2})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +205,8 @@ func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the job has made its round", func() bool {
-			return p.count(t, "SELECT count(*) FROM retention_rounds WHERE started_at > $1", db.Micros(time.Now().Add(time.Duration(p.ahead.Load())-time.Hour))) > 0
+			return p.count(t, "SELECT count(*) FROM retention_rounds WHERE started_at > $1",
+				db.Micros(time.Now().Add(time.Duration(p.ahead.Load())-time.Hour))) > 0
 		})
 		if report := p.round(t); report.Removed.Operations != 0 {
 			t.Errorf("again: %+v", report)
@@ -209,12 +222,16 @@ func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 		if now := string(c.want(t, http.StatusOK, "GET", "/v1/transactions/history/retired-1", nil).body); now != history {
 			t.Errorf("the history was %s, now %s", history, now)
 		}
-		if list := string(c.want(t, http.StatusOK, "GET", "/v1/transactions?limit=100", nil).body); strings.Contains(list, operation) {
+		if list := string(c.want(t, http.StatusOK, "GET", "/v1/transactions?limit=100", nil).body); strings.Contains(list,
+			operation) {
 			t.Errorf("it is listed:\n%s", list)
 		}
 		p.nothingLeft(t, operation, name)
-		correction := c.submit(t, "/v1/transactions/credit", object{"country_code": "XX", "transaction_date": "2026-03-31T10:00:00Z", "transaction_id": "retired-1-credit", "reference_transaction_id": "retired-1", "note": "x"})
-		if result := c.outcome(t, correction); result["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(result["errors"]), "reference_unknown") {
+		correction := c.submit(t, "/v1/transactions/credit",
+			object{"country_code": "XX", "transaction_date": "2026-03-31T10:00:00Z", "transaction_id": "retired-1-credit",
+				"reference_transaction_id": "retired-1", "note": "x"})
+		if result := c.outcome(t, correction); result["status"] != "FAILURE" ||
+			!strings.Contains(fmt.Sprint(result["errors"]), "reference_unknown") {
 			t.Errorf("a credit of it: %v", result)
 		}
 	})
@@ -268,7 +285,8 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 	operation := c.submit(t, "/v1/transactions", p.sale(t, "kept-1", nil))
 	supplier := c.outcome(t, operation)["supplier"].(object)["id"].(string)
 	eventually(t, "the notification is closed", func() bool {
-		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND closed_at IS NOT NULL", operation) == 1
+		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND closed_at IS NOT NULL",
+			operation) == 1
 	})
 	p.newYear(12)
 	there := func(why string) {
@@ -336,11 +354,13 @@ func TestWholeDaysOfCallsAreDropped(t *testing.T) {
 	if p.round(t); left() != all {
 		t.Errorf("a client on hold: %v of %v", left(), all)
 	}
-	if n := p.count(t, "SELECT count(*) FROM pg_class WHERE relname = $1", "exchanges_"+time.Now().UTC().AddDate(0, 0, 125+schema.PartitionsAhead).Format("20060102")); n != 1 {
+	if n := p.count(t, "SELECT count(*) FROM pg_class WHERE relname = $1",
+		"exchanges_"+time.Now().UTC().AddDate(0, 0, 125+schema.PartitionsAhead).Format("20060102")); n != 1 {
 		t.Error("the partition of a day to come is not made")
 	}
 	p.configure(t, func(c *account.Config) { c.LegalHold = false })
-	if report := p.round(t); left() != [3]int64{} || int64(report.Removed.Calls) != all[0] || int64(report.Removed.Links) != all[1] {
+	if report := p.round(t); left() != [3]int64{} || int64(report.Removed.Calls) != all[0] ||
+		int64(report.Removed.Links) != all[1] {
 		t.Errorf("%v of %v are left: %+v", left(), all, report)
 	}
 }
@@ -371,7 +391,8 @@ func TestDiagnosticsGoAfterTheirDays(t *testing.T) {
 			return [4]int64{
 				p.count(t, "SELECT count(*) FROM webhook_events WHERE webhook_id = $1 AND first_try IS NOT NULL", webhookID),
 				p.count(t, "SELECT count(*) FROM webhook_events WHERE webhook_id = $1", webhookID),
-				p.count(t, "SELECT count(*) FROM exchanges"), p.count(t, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", operation),
+				p.count(t, "SELECT count(*) FROM exchanges"),
+				p.count(t, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", operation),
 			}
 		}
 		all := left()
@@ -380,7 +401,8 @@ func TestDiagnosticsGoAfterTheirDays(t *testing.T) {
 			t.Errorf("a day early: %v of %v", left(), all)
 		}
 		p.days(31)
-		if report := p.round(t); left() != [4]int64{0, 1, 0, 0} || report.Removed.Tries == 0 || report.Removed.Calls == 0 || report.Removed.Links == 0 {
+		if report := p.round(t); left() != [4]int64{0, 1, 0, 0} || report.Removed.Tries == 0 || report.Removed.Calls == 0 ||
+			report.Removed.Links == 0 {
 			t.Errorf("after thirty days: %v, %+v", left(), report)
 		}
 		p.days(89)
@@ -405,7 +427,8 @@ func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
 	operation := c.submit(t, "/v1/transactions", p.sale(t, "troubled-1", nil))
 	c.outcome(t, operation)
 	eventually(t, "the try on record", func() bool {
-		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND first_try IS NOT NULL", operation) == 1
+		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND first_try IS NOT NULL",
+			operation) == 1
 	})
 	// The client that comes first in every list has a try that nobody can read.
 	err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
@@ -423,7 +446,8 @@ func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
 	if err == nil || len(report.Failed) != 1 || report.Failed[0] != "aaa" {
 		t.Errorf("the round says %+v: %v", report, err)
 	}
-	if report.Removed.Tries == 0 || p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1", operation) != 0 {
+	if report.Removed.Tries == 0 || p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1", operation) !=
+		0 {
 		t.Errorf("the other client's is still there: %+v", report)
 	}
 	if n := p.count(t, "SELECT count(*) FROM alerts WHERE name = 'retention_failed' AND subject = 'aaa'"); n != 1 {
@@ -431,7 +455,9 @@ func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
 	}
 	err = p.DB().Read(t.Context(), func(r db.Reader) error {
 		last, err := retention.Last(r, 9) // the program's own rounds are among them
-		if err == nil && !slices.ContainsFunc(last, func(k retention.Report) bool { return k.Removed == report.Removed && len(k.Failed) == 1 }) {
+		if err == nil && !slices.ContainsFunc(last, func(k retention.Report) bool {
+			return k.Removed == report.Removed && len(k.Failed) == 1
+		}) {
 			t.Errorf("kept is %+v, want %+v", last, report)
 		}
 		return err
@@ -454,7 +480,9 @@ func TestARetiredSuccessChangesInNothing(t *testing.T) {
 	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
 	var columns []string
 	err := p.DB().Read(t.Context(), func(r db.Reader) (err error) {
-		columns, err = db.Collect(r, func(scan func(...any) error) (name string, err error) { return name, scan(&name) }, "SELECT name FROM pragma_table_info('operations')")
+		columns, err = db.Collect(r, func(scan func(...any) error) (name string, err error) {
+			return name, scan(&name)
+		}, "SELECT name FROM pragma_table_info('operations')")
 		return err
 	})
 	if err != nil || len(columns) < 26 {

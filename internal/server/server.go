@@ -180,7 +180,8 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups, Fatal: s.databaseFailed}); err != nil {
+	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log,
+		NoGroups: s.cfg.NoGroups, Fatal: s.databaseFailed}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
@@ -282,7 +283,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// leave serves on for a while as a node that is not ready: whoever sends requests here has heard it before the listener closes.
+// leave serves on for a while as a node that is not ready: whoever sends requests here has heard it before the listener
+// closes.
 func (s *Server) leave() {
 	s.leaving.Store(true)
 	if s.cfg.Drain > 0 && s.public != nil {
@@ -294,7 +296,8 @@ func (s *Server) leave() {
 }
 
 func (s *Server) runTasks(ctx context.Context) error {
-	return lease.RunTasks(ctx, s.db, slices.Concat(s.endpoints.Tasks(), s.company.Tasks(), s.docs.Tasks(), s.retention.Tasks())...)
+	return lease.RunTasks(ctx, s.db, slices.Concat(s.endpoints.Tasks(), s.company.Tasks(), s.docs.Tasks(),
+		s.retention.Tasks())...)
 }
 
 func ignoreDeadline(err error) error {
@@ -330,7 +333,8 @@ func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) 
 			if err != nil {
 				return nil, fmt.Errorf("--tls-cert: %w", err)
 			}
-			l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
+			l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert},
+				NextProtos: []string{"http/1.1"}})
 		}
 		start(l, s.api, exchangeTimeout)
 	}

@@ -11,8 +11,8 @@ import (
 	"tributary/internal/db"
 )
 
-// A process that ends because its disk cannot be trusted is told of: by itself where the database still stands, else by the
-// next one; and it stays in the metrics until somebody has acknowledged it.
+// A process that ends because its disk cannot be trusted is told of: by itself where the database still stands, else by
+// the next one; and it stays in the metrics until somebody has acknowledged it.
 func TestAFailedDiskIsToldOfUntilSomebodyAcknowledgesIt(t *testing.T) {
 	t.Parallel()
 	for _, documents := range []bool{false, true} {
@@ -35,7 +35,8 @@ func TestAFailedDiskIsToldOfUntilSomebodyAcknowledgesIt(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "storage-failed")); !errors.Is(err, os.ErrNotExist) {
 			t.Error("it would be told again")
 		}
-		if text := metrics(t, p); !strings.Contains(text, `tributary_alerts_open{name="storage_failed"} 1`) || !strings.Contains(text, `tributary_alerts_open{name="clock_skew"} 0`) {
+		if text := metrics(t, p); !strings.Contains(text, `tributary_alerts_open{name="storage_failed"} 1`) ||
+			!strings.Contains(text, `tributary_alerts_open{name="clock_skew"} 0`) {
 			t.Errorf("the metrics do not tell:\n%s", text)
 		}
 		must(t, p.DB().Write(t.Context(), func(tx *db.Tx) error {

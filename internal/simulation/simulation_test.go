@@ -76,19 +76,22 @@ func TestTheWireDoesWhatAFateSays(t *testing.T) {
 		notTaken bool
 		took     time.Duration
 	}{
-		"well":       {said: "heard words", arrived: 1},
-		"refused":    {fate: simulation.Fate{Refused: true}, notTaken: true},
-		"lost":       {fate: simulation.Fate{Lost: true}},
-		"mute":       {fate: simulation.Fate{Mute: true}, arrived: 1},
-		"cut":        {fate: simulation.Fate{Cut: true}, arrived: 1},
-		"late":       {fate: simulation.Fate{Delay: time.Minute}, arrived: 1, took: patience},
-		"late back":  {fate: simulation.Fate{Back: time.Minute}, arrived: 1, took: patience},
-		"twice":      {fate: simulation.Fate{Again: time.Hour}, arrived: 2, said: "heard words"},
-		"proxy":      {fate: simulation.Fate{Lost: true, Page: 502}, said: "<!DOCTYPE html>\n<html><body><h1>502</h1></body></html>\n"},
-		"proxy back": {fate: simulation.Fate{Page: 504, Back: time.Second}, arrived: 1, said: "<!DOCTYPE html>\n<html><body><h1>504</h1></body></html>\n", took: time.Second},
+		"well":      {said: "heard words", arrived: 1},
+		"refused":   {fate: simulation.Fate{Refused: true}, notTaken: true},
+		"lost":      {fate: simulation.Fate{Lost: true}},
+		"mute":      {fate: simulation.Fate{Mute: true}, arrived: 1},
+		"cut":       {fate: simulation.Fate{Cut: true}, arrived: 1},
+		"late":      {fate: simulation.Fate{Delay: time.Minute}, arrived: 1, took: patience},
+		"late back": {fate: simulation.Fate{Back: time.Minute}, arrived: 1, took: patience},
+		"twice":     {fate: simulation.Fate{Again: time.Hour}, arrived: 2, said: "heard words"},
+		"proxy": {fate: simulation.Fate{Lost: true, Page: 502},
+			said: "<!DOCTYPE html>\n<html><body><h1>502</h1></body></html>\n"},
+		"proxy back": {fate: simulation.Fate{Page: 504, Back: time.Second}, arrived: 1,
+			said: "<!DOCTYPE html>\n<html><body><h1>504</h1></body></html>\n", took: time.Second},
 	} {
 		got := carry(t, c.fate, patience)
-		if got.arrived != c.arrived || got.said != c.said || (got.err == nil) != (c.said != "") || errors.Is(got.err, country.ErrNotTaken) != c.notTaken || got.took != c.took {
+		if got.arrived != c.arrived || got.said != c.said || (got.err == nil) != (c.said != "") ||
+			errors.Is(got.err, country.ErrNotTaken) != c.notTaken || got.took != c.took {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

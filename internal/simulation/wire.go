@@ -50,7 +50,8 @@ func (d Dice) Fate(words ...any) Fate {
 	case 6:
 		return Fate{Again: Between(r, time.Millisecond, time.Minute)}
 	case 7:
-		return Fate{Lost: true, Page: pick(r, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusOK, http.StatusTooManyRequests)}
+		return Fate{Lost: true, Page: pick(r, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusOK,
+			http.StatusTooManyRequests)}
 	case 8:
 		return Fate{Page: pick(r, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusOK)}
 	case 9:

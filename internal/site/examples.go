@@ -67,7 +67,8 @@ func (b *book) examples(api *description, op *operation, body string) []example 
 			c.file = "document.pdf"
 		}
 	}
-	return []example{{"curl", "sh", c.curl()}, {"Go", "go", c.golang()}, {"TypeScript", "typescript", c.typescript()}, {"Python", "python", c.python()}}
+	return []example{{"curl", "sh", c.curl()}, {"Go", "go", c.golang()}, {"TypeScript", "typescript", c.typescript()},
+		{"Python", "python", c.python()}}
 }
 
 // address is where an example calls: path parameters have the demo's values or
@@ -143,7 +144,8 @@ func (c wire) golang() string {
 	line("\tresp, err := http.DefaultClient.Do(req)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tdefer resp.Body.Close()")
 	line("\tanswer, err := io.ReadAll(resp.Body)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}")
 	if c.file != "" {
-		line("\tif err := os.WriteFile(\"" + c.file + "\", answer, 0o600); err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfmt.Println(resp.StatusCode)\n}")
+		line("\tif err := os.WriteFile(\"" + c.file +
+			"\", answer, 0o600); err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfmt.Println(resp.StatusCode)\n}")
 	} else {
 		line("\tfmt.Println(resp.StatusCode, string(answer))\n}")
 	}
@@ -173,7 +175,8 @@ func (c wire) typescript() string {
 	}
 	line(`});`)
 	if c.file != "" {
-		line(`await writeFile("` + c.file + `", Buffer.from(await response.arrayBuffer()));` + "\n" + `console.log(response.status);`)
+		line(`await writeFile("` + c.file + `", Buffer.from(await response.arrayBuffer()));` + "\n" +
+			`console.log(response.status);`)
 	} else {
 		line(`console.log(response.status, await response.text());`)
 	}

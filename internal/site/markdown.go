@@ -31,11 +31,14 @@ type documentShelf struct {
 
 func documentShelves() []documentShelf {
 	return []documentShelf{
-		{title: "Guide", paths: []string{"docs/guide/README.md", "docs/guide/concepts.md", "docs/guide/first-integration.md", "docs/onboarding.md", "docs/guide/webhooks.md", "docs/webhooks/README.md",
-			"docs/guide/corrections.md", "docs/guide/errors.md", "docs/guide/testing.md", "docs/guide/files.md", "docs/guide/moving-in.md", "docs/guide/going-live.md", "docs/guide/*.md", "docs/specification.md",
+		{title: "Guide", paths: []string{"docs/guide/README.md", "docs/guide/concepts.md", "docs/guide/first-integration.md",
+			"docs/onboarding.md", "docs/guide/webhooks.md", "docs/webhooks/README.md",
+			"docs/guide/corrections.md", "docs/guide/errors.md", "docs/guide/testing.md", "docs/guide/files.md",
+			"docs/guide/moving-in.md", "docs/guide/going-live.md", "docs/guide/*.md", "docs/specification.md",
 			"docs/webhooks/verify.*", "docs/webhooks/Verify.java", "docs/webhooks/go/main.go"}},
 		{title: "Countries", paths: []string{"docs/countries/README.md", "docs/countries/??.md", "docs/countries/*.md"}},
-		{title: "Operating", paths: []string{"docs/operations.md", "docs/console.md", "docs/documents.md", "docs/reliability.md", "docs/hard-cases.md", "docs/security.md", "ARCHITECTURE.md", "docs/*.md"}},
+		{title: "Operating", paths: []string{"docs/operations.md", "docs/console.md", "docs/documents.md",
+			"docs/reliability.md", "docs/hard-cases.md", "docs/security.md", "ARCHITECTURE.md", "docs/*.md"}},
 		{title: "Changelog", paths: []string{"CHANGELOG.md"}},
 		{title: "Decisions", paths: []string{"docs/decisions/README.md", "docs/decisions/*.md"}, inner: true},
 	}

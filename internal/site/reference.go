@@ -76,12 +76,14 @@ func (b *book) addReference(api *description) error {
 		}
 		groups = append(groups, g)
 	}
-	if err := b.addTemplate(&page{Name: "reference.html", Title: "API reference", shelf: on}, "reference", map[string]any{"API": api, "Groups": groups}); err != nil {
+	if err := b.addTemplate(&page{Name: "reference.html", Title: "API reference", shelf: on}, "reference",
+		map[string]any{"API": api, "Groups": groups}); err != nil {
 		return err
 	}
 	for _, g := range groups {
 		for _, op := range g.Operations {
-			if err := b.addTemplate(&page{Name: op.Page(), Title: op.Summary, shelf: on}, "operation", b.operationPage(api, op)); err != nil {
+			if err := b.addTemplate(&page{Name: op.Page(), Title: op.Summary, shelf: on}, "operation",
+				b.operationPage(api, op)); err != nil {
 				return err
 			}
 			b.sections = append(b.sections, section{Page: op.Page(), Title: op.Summary, Of: g.Name, Text: op.words(api)})
@@ -265,7 +267,8 @@ func (b *book) eventsPage(api *description) []event {
 			e.Fields = api.fields(body.Schema)
 		}
 		all = append(all, e)
-		b.sections = append(b.sections, section{Page: "events.html", Anchor: name, Title: name, Of: "Events", Text: e.Summary + ". " + e.About})
+		b.sections = append(b.sections, section{Page: "events.html", Anchor: name, Title: name, Of: "Events",
+			Text: e.Summary + ". " + e.About})
 	}
 	return all
 }
@@ -361,8 +364,10 @@ func rules(s schema) string {
 		}
 		all = append(all, "one of "+strings.Join(names, ", "))
 	}
-	for _, r := range []struct{ key, words string }{{"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"}, {"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"},
-		{"minimum", "from %s"}, {"maximum", "up to %s"}, {"exclusiveMinimum", "more than %s"}, {"default", "default %s"}, {"format", "%s"}} {
+	for _, r := range []struct{ key, words string }{{"minLength", "at least %s characters"},
+		{"maxLength", "at most %s characters"}, {"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"},
+		{"minimum", "from %s"}, {"maximum", "up to %s"}, {"exclusiveMinimum", "more than %s"}, {"default", "default %s"},
+		{"format", "%s"}} {
 		if v, ok := s[r.key]; ok && (r.key != "minLength" || v != float64(1)) {
 			all = append(all, strings.Replace(r.words, "%s", scalar(v), 1))
 		}

@@ -129,6 +129,7 @@ func (b *book) indexScript() error {
 	if err != nil {
 		return err
 	}
-	b.assets["index.js"] = File{"index.js", "text/javascript; charset=utf-8", append(append([]byte("const tributaryIndex = "), text...), ';', '\n')}
+	b.assets["index.js"] = File{"index.js", "text/javascript; charset=utf-8",
+		append(append([]byte("const tributaryIndex = "), text...), ';', '\n')}
 	return nil
 }

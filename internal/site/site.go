@@ -121,7 +121,8 @@ func (s *Site) make() (*book, error) {
 		b.demo = s.cfg.Demo()
 	}
 	var err error
-	b.layout, err = template.New("site").Funcs(template.FuncMap{"code": web.Highlight, "prose": prose}).ParseFS(pageFiles, "pages/*.html")
+	b.layout, err = template.New("site").Funcs(template.FuncMap{"code": web.Highlight, "prose": prose}).ParseFS(pageFiles,
+		"pages/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,8 @@ func (b *book) add(p *page) error {
 // addTemplate makes a page from one of our templates.
 func (b *book) addTemplate(p *page, from string, data any) error {
 	var out bytes.Buffer
-	if err := b.layout.ExecuteTemplate(&out, from, map[string]any{"Title": p.Title, "Data": data, "Demo": b.demo, "Static": b.static}); err != nil {
+	if err := b.layout.ExecuteTemplate(&out, from,
+		map[string]any{"Title": p.Title, "Data": data, "Demo": b.demo, "Static": b.static}); err != nil {
 		return fmt.Errorf("make %s: %w", p.Name, err)
 	}
 	p.Body = template.HTML(out.String())
@@ -194,7 +196,8 @@ var (
 // readAssets keeps what pages load: style, script, sign, and the drawings of
 // documents.
 func (b *book) readAssets(documents fs.FS) error {
-	media := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	media := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml"}
 	b.assets["icon.svg"] = File{"icon.svg", media[".svg"], web.Icon}
 	for _, from := range []struct {
 		files   fs.FS
@@ -240,7 +243,8 @@ func (b *book) frame(p *page, query string, found []Hit) ([]byte, error) {
 	f := framed{page: p, Version: b.version, Static: b.static, Query: query, Found: found}
 	for i, s := range b.shelves {
 		if len(s.Items) > 0 {
-			f.Shelves = append(f.Shelves, framedShelf{Title: s.Title, Open: i == p.shelf && len(s.Items) > 1, First: s.Items[0], Items: s.Items, Current: p.Name})
+			f.Shelves = append(f.Shelves, framedShelf{Title: s.Title, Open: i == p.shelf && len(s.Items) > 1, First: s.Items[0],
+				Items: s.Items, Current: p.Name})
 		}
 	}
 	var out bytes.Buffer

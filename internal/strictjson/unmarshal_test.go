@@ -43,8 +43,9 @@ func TestUnmarshalFillsWhatItsTypeHas(t *testing.T) {
 	want := outer{
 		inner: inner{"p"}, Name: "n", Count: &three, On: true, List: []inner{{"a"}, {}}, By: map[string]inner{"x": {"b"}},
 		Nets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Raw: []byte{0, 1},
-		Any: map[string]any{"k": []any{json.Number("12345678901234567890")}}, Share: 0.5, Number: "1e3", Plain: "q", private: "",
-		Deep: map[string]map[string]int{"a": {"b": 1}},
+		Any: map[string]any{"k": []any{json.Number("12345678901234567890")}}, Share: 0.5, Number: "1e3", Plain: "q",
+		private: "",
+		Deep:    map[string]map[string]int{"a": {"b": 1}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -75,10 +76,12 @@ func TestUnmarshalSaysWhereTheTextIsWrong(t *testing.T) {
 		for _, f := range e.Faults {
 			lines = append(lines, string(f.Code)+" "+f.Message)
 		}
-		if said := strings.Join(lines, "|"); said != want && !(strings.HasSuffix(want, " ") && strings.HasPrefix(said, want)) {
+		if said := strings.Join(lines, "|"); said != want &&
+			!(strings.HasSuffix(want, " ") && strings.HasPrefix(said, want)) {
 			t.Errorf("%s:\n%s\nwant\n%s", text, said, want)
 		}
-		if e.Message != "the body is not acceptable JSON" && !reflect.DeepEqual(got, outer{}) && !strings.Contains(text, "nets") && !strings.Contains(text, "9999") {
+		if e.Message != "the body is not acceptable JSON" && !reflect.DeepEqual(got, outer{}) &&
+			!strings.Contains(text, "nets") && !strings.Contains(text, "9999") {
 			t.Errorf("%s: filled %+v although it was refused", text, got)
 		}
 	}

@@ -168,8 +168,10 @@ func memberKinds(name string) kinds {
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
-	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms", "period", "delivery", "payee",
-		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
+	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms", "period",
+		"delivery", "payee",
+		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet,
+		memberTotalTax:
 		return whole
 	case "note":
 		return every &^ backfills &^ periods

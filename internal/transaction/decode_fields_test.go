@@ -23,13 +23,17 @@ func kindOf(t *testing.T, path string) (transaction.Kind, string) {
 	head, _, _ := strings.Cut(path, ".")
 	switch head {
 	case "reason", "reference_transaction_id":
-		return transaction.Cancellation, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1"}`
+		return transaction.Cancellation,
+			`{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1"}`
 	case "references":
-		return transaction.PaymentReport, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","payments":[{"type":"CASH","amount":5}],"references":[{"transaction_id":"o1","amount":5}]}`
+		return transaction.PaymentReport,
+			`{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","payments":[{"type":"CASH","amount":5}],"references":[{"transaction_id":"o1","amount":5}]}`
 	case "tax_authority_id_1":
-		return transaction.Backfill, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1"}`
+		return transaction.Backfill,
+			`{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1"}`
 	}
-	return transaction.Invoice, string(transactiontest.Edit(t, transactiontest.Typical, map[string]any{"issuer": map[string]any{"legal_name": "i", "type": "BUSINESS"}}))
+	return transaction.Invoice, string(transactiontest.Edit(t, transactiontest.Typical,
+		map[string]any{"issuer": map[string]any{"legal_name": "i", "type": "BUSINESS"}}))
 }
 
 func concrete(path string) string { return transaction.Place{}.Path(path) }
@@ -49,11 +53,14 @@ func TestDecoderAndFieldPathsAgree(t *testing.T) {
 			wrong = "true"
 		}
 		_, _, err := transaction.Decode(kind, transactiontest.Edit(t, body, map[string]any{concrete(path): wrong}))
-		if got := transactiontest.FaultsIn(t, err); !slices.ContainsFunc(got, func(f fault.Fault) bool { return f.Code == fault.FieldNotValid && f.Field == concrete(path) }) {
+		if got := transactiontest.FaultsIn(t, err); !slices.ContainsFunc(got, func(f fault.Fault) bool {
+			return f.Code == fault.FieldNotValid && f.Field == concrete(path)
+		}) {
 			t.Errorf("%s is in the list, but the decoder does not read it: %v", path, got)
 		}
 	}
-	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "items.*.discount.", "payments.*.", "references.*."}
+	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.",
+		"items.*.discount.", "payments.*.", "references.*."}
 	for _, party := range []string{"customer.", "issuer."} {
 		objects = append(objects, party, party+"address.", party+"tax_information.", party+"electronic_address.")
 	}
@@ -109,26 +116,42 @@ func namesInSource(t *testing.T) []string {
 func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 	sent := map[string]any{
 		"country_code": "ZZ", "language_code": "EN", "currency_code": "EUR", "transaction_date": "2026-03-01T12:30:00Z",
-		"items.*.number": json.Number("7"), "items.*.quantity": json.Number("1.5"), "items.*.unit_price": json.Number("-42"), "items.*.type": "SERVICES",
+		"items.*.number": json.Number("7"), "items.*.quantity": json.Number("1.5"), "items.*.unit_price": json.Number("-42"),
+		"items.*.type":                  "SERVICES",
 		"items.*.tax_breakdowns.*.rate": json.Number("12.5"), "items.*.tax_breakdowns.*.regime": "IGIC",
 		"items.*.tax_breakdowns.*.type": "REDUCED", "items.*.tax_breakdowns.*.application_mode": transaction.Added,
-		"payments.*.type": "CASH", "payments.*.amount": json.Number("5"), "customer.type": "INDIVIDUAL", "issuer.type": "BUSINESS",
+		"payments.*.type": "CASH", "payments.*.amount": json.Number("5"), "customer.type": "INDIVIDUAL",
+		"issuer.type":                   "BUSINESS",
 		"customer.address.country_code": "FR", "issuer.address.country_code": "IT",
-		"customer.electronic_address.scheme": "0208", "issuer.electronic_address.scheme": "EM", "customer.email": "a@b.c", "customer.phone": "0123",
-		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
-		"total_amount": json.Number("40210"), "total_net_amount": json.Number("-1"), "total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"), "items.*.ancillary": true,
-		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
-		"references.*.amount":  json.Number("6"),
-		"third_parties.*.role": "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05", "items.*.tax_breakdowns.*.quota": json.Number("12.5"), "items.*.tax_breakdowns.*.quota_base": json.Number("1.5"), "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
-		"payments.*.iban": "GB82WEST12345698765432", "payee.iban": "GB82WEST12345698765432", "delivery.address.country_code": "FR",
-		"period.from": "2026-02-01", "period.to": "2026-02-28", "items.*.period.from": "2026-02-01", "items.*.period.to": "2026-02-28",
-		"exchange_rate": json.Number("1.25"), "exchange_rate_date": "2026-02-03",
+		"customer.electronic_address.scheme": "0208", "issuer.electronic_address.scheme": "EM", "customer.email": "a@b.c",
+		"customer.phone":               "0123",
+		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05",
+		"items.*.classification.*.scheme": "CPV",
+		"total_amount":                    json.Number("40210"), "total_net_amount": json.Number("-1"),
+		"total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"), "items.*.ancillary": true,
+		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"),
+		"items.*.discount.rate": json.Number("7.5"),
+		"references.*.amount":   json.Number("6"),
+		"third_parties.*.role":  "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05",
+		"items.*.tax_breakdowns.*.quota": json.Number("12.5"), "items.*.tax_breakdowns.*.quota_base": json.Number("1.5"),
+		"third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL",
+		"third_parties.*.electronic_address.scheme": "EM",
+		"payments.*.iban": "GB82WEST12345698765432", "payee.iban": "GB82WEST12345698765432",
+		"delivery.address.country_code": "FR",
+		"period.from":                   "2026-02-01", "period.to": "2026-02-28", "items.*.period.from": "2026-02-01",
+		"items.*.period.to": "2026-02-28",
+		"exchange_rate":     json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
-		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true, "customer": true, "issuer": true,
-		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
-		"period": true, "items.*.period": true, "delivery": true, "delivery.address": true, "payee": true, "payments.*.mandate": true,
-		"third_parties": true, "third_parties.*.address": true, "third_parties.*.tax_information": true, "third_parties.*.electronic_address": true,
+		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true,
+		"customer": true, "issuer": true,
+		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true,
+		"issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true,
+		"issuer.address": true, "issuer.tax_information": true,
+		"period": true, "items.*.period": true, "delivery": true, "delivery.address": true, "payee": true,
+		"payments.*.mandate": true,
+		"third_parties":      true, "third_parties.*.address": true, "third_parties.*.tax_information": true,
+		"third_parties.*.electronic_address": true,
 	}
 	for path, value := range maps.Clone(sent) {
 		if strings.HasPrefix(path, "items.") {
@@ -176,7 +199,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 			t.Errorf("%s is not known without a value", path)
 		}
 	}
-	for _, path := range []string{"", "x", "items.0.name", "items.name", "items.*.x", "items.*.tax_breakdowns.*.x", "customer.x", "customer.address.x", "supplier.x", "payments.*.x", "payments.type"} {
+	for _, path := range []string{"", "x", "items.0.name", "items.name", "items.*.x", "items.*.tax_breakdowns.*.x",
+		"customer.x", "customer.address.x", "supplier.x", "payments.*.x", "payments.type"} {
 		if (&transaction.Transaction{}).EachField(path, func(transaction.Place, string) {}) {
 			t.Errorf("%q must not be known", path)
 		}

@@ -20,7 +20,8 @@ import (
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(transactiontest.Typical))
 	f.Add(transactiontest.ManyItems(20))
-	kinds := []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
+	kinds := []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation,
+		transaction.Backfill}
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, kind := range kinds {

@@ -213,11 +213,13 @@ func (d *decoder) tax() {
 	case tax.Quota == nil && tax.QuotaBase != nil:
 		d.RefuseMember("quota_base", fault.ValidationMatchInvalid, "is what a quota is for, and there is none")
 	case tax.Quota != nil && (!tax.Rate.IsZero() || tax.Withheld()):
-		d.RefuseMember("quota", fault.ValidationMatchInvalid, "stands in place of a rate: the rate is 0, and nothing is withheld by quota")
+		d.RefuseMember("quota", fault.ValidationMatchInvalid,
+			"stands in place of a rate: the rate is 0, and nothing is withheld by quota")
 	}
 	if !tax.Withheld() && typeState == strictjson.Taken && tax.Regime != "" && !taxTypeKnown(tax.Type) {
 		// Only now: type may stand before the regime that says what it means.
-		d.RefuseMember("type", fault.FieldNotValid, "must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE")
+		d.RefuseMember("type", fault.FieldNotValid,
+			"must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE")
 	}
 }
 
@@ -281,8 +283,10 @@ func (d *decoder) factsBesideID(p *Party, named, typed bool) {
 		member string
 		sent   bool
 	}{
-		{"legal_name", named || p.LegalName != ""}, {"type", typed || p.Type != ""}, {"trade_name", p.TradeName != ""}, {"entity_number", p.EntityNumber != ""},
-		{"address", p.Address != nil}, {"tax_information.tax_number", p.TaxNumber != ""}, {"tax_information.regime", p.TaxRegime != ""},
+		{"legal_name", named || p.LegalName != ""}, {"type", typed || p.Type != ""}, {"trade_name", p.TradeName != ""},
+		{"entity_number", p.EntityNumber != ""},
+		{"address", p.Address != nil}, {"tax_information.tax_number", p.TaxNumber != ""},
+		{"tax_information.regime", p.TaxRegime != ""},
 	} {
 		if fact.sent {
 			d.RefuseMember(fact.member, fault.ValidationMatchInvalid, "is the company's own, which id names; send one of them")

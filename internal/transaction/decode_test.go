@@ -26,21 +26,27 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 		"country_code": "de", "currency_code": "eur", "transaction_date": "2026-03-01T12:30:00.25+02:00",
 		"items.0.description": "large", "items.0.code": "43232408", "items.0.ean": "4006381333931",
 		"items.0.tax_breakdowns.0.type": "STANDARD", "items.0.tax_breakdowns.0.code": "E5",
-		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF", "application_mode": transaction.Added},
-		"items.1.type":             nil,
-		"exchange_rate":            json.Number("1.0850"), "exchange_rate_date": "2026-02-28", "note": "one\n\ttwo <b>",
-		"buyer_reference": "B", "order_reference": "O", "contract_reference": "C", "project_reference": "P", "due_date": "2026-03-31", "delivery_date": "2026-02-27", "payment_terms": "net\n30",
-		"customer.electronic_address": map[string]any{"scheme": "9930", "id": "DE123456789"}, "customer.email": "k@example.de", "customer.phone": "030 123",
-		"customer.tax_information.fiscal_code": "RSSMRA85T10A562S", "customer.tax_information.use": "G03", "payments.0.iban": "DE89 3704 0044 0532 0130 00", "payments.0.reference": "R",
+		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF",
+			"application_mode": transaction.Added},
+		"items.1.type":  nil,
+		"exchange_rate": json.Number("1.0850"), "exchange_rate_date": "2026-02-28", "note": "one\n\ttwo <b>",
+		"buyer_reference": "B", "order_reference": "O", "contract_reference": "C", "project_reference": "P",
+		"due_date": "2026-03-31", "delivery_date": "2026-02-27", "payment_terms": "net\n30",
+		"customer.electronic_address": map[string]any{"scheme": "9930", "id": "DE123456789"},
+		"customer.email":              "k@example.de", "customer.phone": "030 123",
+		"customer.tax_information.fiscal_code": "RSSMRA85T10A562S", "customer.tax_information.use": "G03",
+		"payments.0.iban": "DE89 3704 0044 0532 0130 00", "payments.0.reference": "R",
 		"items.0.classification": []any{map[string]any{"scheme": "CPV", "code": "1"}},
-		"issuer":                 map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M", "entity_number": "HRB 1"},
+		"issuer": map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M",
+			"entity_number": "HRB 1"},
 	})
 	tx, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(err, warnings)
 	}
 	if tx.Kind != transaction.Invoice || tx.CountryCode != "de" || tx.CurrencyCode != "eur" || tx.LanguageCode != "EN" ||
-		tx.Number != "INV-2026-000123" || tx.ID != "7d0f6c1e-order-000123" || tx.SupplierID != "3f2a1b4c5d6e7f8091a2b3c4d5e6f708" {
+		tx.Number != "INV-2026-000123" || tx.ID != "7d0f6c1e-order-000123" ||
+		tx.SupplierID != "3f2a1b4c5d6e7f8091a2b3c4d5e6f708" {
 		t.Errorf("head: %+v", tx)
 	}
 	if !tx.Date.Equal(time.Date(2026, 3, 1, 10, 30, 0, 250e6, time.UTC)) {
@@ -50,7 +56,8 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 		t.Errorf("note %q, exchange rate %v of %s", tx.Note, tx.ExchangeRate, tx.ExchangeRateDate)
 	}
 	first := transaction.Item{
-		Number: 1, Name: "Widget, blue", Quantity: num.MakeAmount(3, 0), Unit: "piece", UnitPrice: 7570, Type: transaction.Goods,
+		Number: 1, Name: "Widget, blue", Quantity: num.MakeAmount(3, 0), Unit: "piece", UnitPrice: 7570,
+		Type:        transaction.Goods,
 		Description: "large", Code: "43232408", EAN: "4006381333931", Taxes: []transaction.Tax{
 			{Rate: num.MakeAmount(25, 0), Regime: "VAT", Mode: transaction.Included, Type: "STANDARD", Code: "E5"},
 			{Rate: num.MakeAmount(15, 0), Regime: "RET", Type: "IRPF"},
@@ -60,26 +67,31 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 	if fmt.Sprintf("%+v", tx.Items[0]) != fmt.Sprintf("%+v", first) {
 		t.Errorf("item %+v, want %+v", tx.Items[0], first)
 	}
-	if tx.Items[1].Type != transaction.Goods || tx.Items[1].Quantity != num.MakeAmount(15, 1) || tx.Items[2].UnitPrice != -500 {
+	if tx.Items[1].Type != transaction.Goods || tx.Items[1].Quantity != num.MakeAmount(15, 1) ||
+		tx.Items[2].UnitPrice != -500 {
 		t.Errorf("items %+v", tx.Items)
 	}
 	customer := transaction.Party{
 		LegalName: "Müller & Söhne GmbH", Type: transaction.Business, TaxNumber: "DE123456789", TaxRegime: "VAT",
-		Address: tx.Customer.Address, Electronic: tx.Customer.Electronic, Email: "k@example.de", Phone: "030 123", FiscalCode: "RSSMRA85T10A562S", TaxUse: "G03",
+		Address: tx.Customer.Address, Electronic: tx.Customer.Electronic, Email: "k@example.de", Phone: "030 123",
+		FiscalCode: "RSSMRA85T10A562S", TaxUse: "G03",
 	}
 	if *tx.Customer.Electronic != (transaction.ElectronicAddress{Scheme: "9930", ID: "DE123456789"}) {
 		t.Errorf("electronic address %+v", tx.Customer.Electronic)
 	}
-	if tx.References != (transaction.References{Buyer: "B", Order: "O", Contract: "C", Project: "P"}) || tx.DueDate != "2026-03-31" || tx.DeliveryDate != "2026-02-27" || tx.PaymentTerms != "net\n30" {
+	if tx.References != (transaction.References{Buyer: "B", Order: "O", Contract: "C", Project: "P"}) ||
+		tx.DueDate != "2026-03-31" || tx.DeliveryDate != "2026-02-27" || tx.PaymentTerms != "net\n30" {
 		t.Errorf("references %+v, days %s and %s, terms %q", tx.References, tx.DueDate, tx.DeliveryDate, tx.PaymentTerms)
 	}
-	if *tx.Customer != customer || *tx.Customer.Address != (transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
+	if *tx.Customer != customer || *tx.Customer.Address !=
+		(transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
 		t.Errorf("customer %+v %+v", tx.Customer, tx.Customer.Address)
 	}
 	if *tx.Issuer != (transaction.Party{LegalName: "Market", Type: "BUSINESS", TradeName: "M", EntityNumber: "HRB 1"}) {
 		t.Errorf("issuer %+v", tx.Issuer)
 	}
-	if len(tx.Payments) != 1 || tx.Payments[0] != (transaction.Payment{Type: "CARD", Amount: 40210, IBAN: "DE89 3704 0044 0532 0130 00", Reference: "R"}) {
+	if len(tx.Payments) != 1 || tx.Payments[0] !=
+		(transaction.Payment{Type: "CARD", Amount: 40210, IBAN: "DE89 3704 0044 0532 0130 00", Reference: "R"}) {
 		t.Errorf("payments %+v", tx.Payments)
 	}
 }
@@ -92,7 +104,8 @@ func TestDecodeReadsTheWholeAddress(t *testing.T) {
 			sent[name] = "the " + name
 		}
 	}
-	tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{"customer.address": sent}))
+	tx, _, err := transaction.Decode(transaction.Invoice,
+		transactiontest.Edit(t, transactiontest.Typical, map[string]any{"customer.address": sent}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,21 +145,25 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 		{"truncated", `{"note":"`, "line 1, column 10 (byte 9): the body ends inside a string"},
 		{"truncated escape", `{"note":"\`, "line 1, column 11 (byte 10): the body ends inside a string"},
 		{"truncated after name", `{"note"`, "line 1, column 8 (byte 7): the body ends where a colon is expected"},
-		{"truncated after value", `{"note":"a"`, "line 1, column 12 (byte 11): the body ends where a comma or the end of the object is expected"},
+		{"truncated after value", `{"note":"a"`,
+			"line 1, column 12 (byte 11): the body ends where a comma or the end of the object is expected"},
 		{"trailing comma", "{\"note\":\"é\",\n }", "line 2, column 2 (byte 15): found '}' where a name is expected"},
 		{"trailing comma in an array", `{"items":[1,]}`, "line 1, column 13 (byte 12): found ']' where a value is expected"},
 		{"two bodies", "{}{}", "line 1, column 3 (byte 2): something follows the end of the body's object"},
 		{"trailing NUL", "{}\x00", "line 1, column 3 (byte 2): something follows the end of the body's object"},
 		{"duplicate", `{"note":"a","note":"b"}`, `line 1, column 13 (byte 12): the name "note" stands twice in one object`},
-		{"duplicate by escape", `{"note":"a","no\u0074e":"b"}`, `line 1, column 13 (byte 12): the name "note" stands twice in one object`},
+		{"duplicate by escape", `{"note":"a","no\u0074e":"b"}`,
+			`line 1, column 13 (byte 12): the name "note" stands twice in one object`},
 		{"duplicate nobody knows", `{"x":1,"x":2}`, `line 1, column 8 (byte 7): the name "x" stands twice in one object`},
-		{"duplicate below what nobody knows", `{"x":[{"y":1,"y":1}]}`, `line 1, column 14 (byte 13): the name "y" stands twice in one object`},
+		{"duplicate below what nobody knows", `{"x":[{"y":1,"y":1}]}`,
+			`line 1, column 14 (byte 13): the name "y" stands twice in one object`},
 		{"duplicate after many", `{` + names(40) + `,"n7":1}`, `the name "n7" stands twice in one object`},
 		{"duplicate of a late one", `{` + names(40) + `,"n39":1}`, `the name "n39" stands twice in one object`},
 		{"too deep", deep(33), "nested more than 32 deep"},
 		{"far too deep", `{"x":` + strings.Repeat("[", 1_000_000), "nested more than 32 deep"},
 		{"invalid UTF-8", "{\"note\":\"ab\xff\"}", "line 1, column 12 (byte 11): the body is not valid UTF-8"},
-		{"invalid UTF-8 after an escape", "{\"note\":\"\\n\xc0\xaf\"}", "line 1, column 12 (byte 11): the body is not valid UTF-8"},
+		{"invalid UTF-8 after an escape", "{\"note\":\"\\n\xc0\xaf\"}",
+			"line 1, column 12 (byte 11): the body is not valid UTF-8"},
 		{"surrogate in UTF-8", "{\"note\":\"\xed\xa0\x80\"}", "the body is not valid UTF-8"},
 		{"invalid UTF-8 outside strings", "{\xff}", "line 1, column 2 (byte 1): the body is not valid UTF-8"},
 		{"invalid UTF-8 in a name", "{\"\xff\":1}", "the body is not valid UTF-8"},
@@ -175,7 +192,8 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 					t.Errorf("%s: got a transaction", kind)
 				}
 				got := transactiontest.FaultsIn(t, err)
-				if len(got) != 1 || got[0].Code != fault.JSONNotValid || got[0].Field != "" || !strings.HasSuffix(got[0].Message, c.message) {
+				if len(got) != 1 || got[0].Code != fault.JSONNotValid || got[0].Field != "" ||
+					!strings.HasSuffix(got[0].Message, c.message) {
 					t.Errorf("%s: got %+v, want %s", kind, got, c.message)
 				}
 			}
@@ -220,23 +238,34 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"currency_code", "XYZ", "field_not_valid currency_code must be a currency of ISO 4217 that has a minor unit"},
 		{"currency_code", "XAU", "field_not_valid currency_code must be a currency of ISO 4217 that has a minor unit"},
 		{"transaction_date", "2026-03-01", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-02-30T00:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01T24:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01T12:00:00", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01 12:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01T2:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01T12:00:00,5Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2026-03-01T12:00:00+24:00", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-02-30T00:00:00Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T24:00:00Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01 12:00:00Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T2:00:00Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00,5Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00+24:00",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
 		{"transaction_date", "1969-12-31T23:59:59Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
 		{"transaction_date", "2200-01-01T00:00:00Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
 		{"transaction_date", "2026-03-01T12:00:00.123456789-11:30", ""},
 		{"transaction_date", "2026-03-01t12:30:00z", ""},
 		{"transaction_date", "2026-03-01t12:30:00.5+02:00", ""},
-		{"transaction_date", "2026-03-01x12:30:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01x12:30:00Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
 		{"transaction_date", "2016-12-31T23:59:60Z", ""},
-		{"transaction_date", "2016-12-31T23:59:61Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2016-12-31T23:58:60Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
-		{"transaction_date", "2016-12-30T23:59:60Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-31T23:59:61Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-31T23:58:60Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-30T23:59:60Z",
+			"field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
 		{"transaction_date", 20260301, "field_not_valid transaction_date must be a string"},
 		{"transaction_id", " a", "field_not_valid transaction_id must not begin or end with a blank"},
 		{"transaction_id", "a\u00a0", "field_not_valid transaction_id must not begin or end with a blank"},
@@ -278,43 +307,62 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"items.0.quantity", 0, "field_not_valid items.0.quantity must be greater than 0"},
 		{"items.0.quantity", json.Number("-0"), "field_not_valid items.0.quantity must be greater than 0"},
 		{"items.0.quantity", json.Number("-0.5"), "field_not_valid items.0.quantity must be greater than 0"},
-		{"items.0.quantity", json.Number("1e400"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("1e400"),
+			"field_not_valid items.0.quantity must have at most 12 digits before the point"},
 		{"items.0.quantity", json.Number("1e-400"), "field_not_valid items.0.quantity must have at most 6 decimals"},
-		{"items.0.quantity", json.Number("1e99999999999999999999"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
-		{"items.0.quantity", json.Number("0.12345678901234567"), "field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", json.Number("1e99999999999999999999"),
+			"field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("0.12345678901234567"),
+			"field_not_valid items.0.quantity must have at most 6 decimals"},
 		{"items.0.quantity", json.Number("1." + strings.Repeat("0", 100)), ""},
-		{"items.0.quantity", json.Number("1." + strings.Repeat("0", 100) + "1"), "field_not_valid items.0.quantity must have at most 6 decimals"},
-		{"items.0.quantity", json.Number(strings.Repeat("9", 100)), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("1." + strings.Repeat("0", 100) + "1"),
+			"field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", json.Number(strings.Repeat("9", 100)),
+			"field_not_valid items.0.quantity must have at most 12 digits before the point"},
 		{"items.0.quantity", json.Number("999999999999.999999"), ""},
-		{"items.0.quantity", json.Number("1000000000000"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("1000000000000"),
+			"field_not_valid items.0.quantity must have at most 12 digits before the point"},
 		{"items.0.quantity", json.Number("0.000001"), ""},
 		{"items.0.quantity", json.Number("0.0000001"), "field_not_valid items.0.quantity must have at most 6 decimals"},
 		{"items.0.quantity", "3", "field_not_valid items.0.quantity must be a number"},
 		{"items.0.quantity", true, "field_not_valid items.0.quantity must be a number"},
 		{"items.0.unit_price", json.Number("7570.0"), ""},
-		{"items.0.unit_price", json.Number("7570.5"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 757050?"},
-		{"items.0.unit_price", json.Number("75.70"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
-		{"items.0.unit_price", json.Number("75.7"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
-		{"items.0.unit_price", json.Number("75.00"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7500?"},
-		{"items.0.unit_price", json.Number("-75.7"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean -7570?"},
+		{"items.0.unit_price", json.Number("7570.5"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 757050?"},
+		{"items.0.unit_price", json.Number("75.70"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", json.Number("75.7"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", json.Number("75.00"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7500?"},
+		{"items.0.unit_price", json.Number("-75.7"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean -7570?"},
 		{"items.0.unit_price", json.Number("75.705"), "field_not_valid items.0.unit_price must be an integer in minor units"},
-		{"items.0.unit_price", json.Number("9007199254740991.5"), "field_not_valid items.0.unit_price must be an integer in minor units"},
-		{"items.0.unit_price", json.Number("9007199254740992.0"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("9007199254740991.5"),
+			"field_not_valid items.0.unit_price must be an integer in minor units"},
+		{"items.0.unit_price", json.Number("9007199254740992.0"),
+			"field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
 		{"items.0.unit_price", json.Number("0.00"), ""},
-		{"items.0.unit_price", "75.70", "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", "75.70",
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
 		{"items.0.unit_price", "7570", "field_not_valid items.0.unit_price must be an integer"},
 		{"items.0.unit_price", "75,70", "field_not_valid items.0.unit_price must be an integer"},
 		{"items.0.unit_price", "", "field_not_valid items.0.unit_price must be an integer"},
 		{"items.0.unit_price", false, "field_not_valid items.0.unit_price must be an integer"},
 		{"items.0.unit_price", json.Number("1e3"), ""},
 		{"items.0.unit_price", json.Number("1500e-2"), ""},
-		{"items.0.unit_price", json.Number("1550e-2"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 1550?"},
-		{"items.0.unit_price", json.Number("1e400"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("1550e-2"),
+			"field_not_valid items.0.unit_price must be an integer in minor units: did you mean 1550?"},
+		{"items.0.unit_price", json.Number("1e400"),
+			"field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
 		{"items.0.unit_price", json.Number("9007199254740991"), ""},
 		{"items.0.unit_price", json.Number("-9007199254740991"), ""},
-		{"items.0.unit_price", json.Number("9007199254740992"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
-		{"items.0.unit_price", json.Number("-9007199254740992"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
-		{"items.0.unit_price", json.Number("18446744073709551617"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("9007199254740992"),
+			"field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("-9007199254740992"),
+			"field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("18446744073709551617"),
+			"field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
 		{"items.0.unit_price", json.Number("-0"), ""},
 		{"items.0.unit_price", nil, "field_required items.0.unit_price must not be empty"},
 		{"items.0.type", "goods", "field_not_valid items.0.type must be one of GOODS, SERVICES, DISCOUNT"},
@@ -324,16 +372,23 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"items.0.tax_breakdowns.0.rate", "25", "field_not_valid items.0.tax_breakdowns.0.rate must be a number"},
 		{"items.0.tax_breakdowns.0.rate", 0, ""},
 		{"items.0.tax_breakdowns.0.rate", 100, ""},
-		{"items.0.tax_breakdowns.0.rate", json.Number("100.0001"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("100.0001"),
+			"field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
 		{"items.0.tax_breakdowns.0.rate", 1000, "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
-		{"items.0.tax_breakdowns.0.rate", json.Number("-0.1"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("-0.1"),
+			"field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
 		{"items.0.tax_breakdowns.0.rate", json.Number("9.1234"), ""},
-		{"items.0.tax_breakdowns.0.rate", json.Number("9.12345"), "field_not_valid items.0.tax_breakdowns.0.rate must have at most 4 decimals"},
-		{"items.0.tax_breakdowns.0.rate", json.Number("1e400"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("9.12345"),
+			"field_not_valid items.0.tax_breakdowns.0.rate must have at most 4 decimals"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("1e400"),
+			"field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
 		{"items.0.tax_breakdowns.0.regime", nil, "field_required items.0.tax_breakdowns.0.regime must not be empty"},
-		{"items.0.tax_breakdowns.0.regime", "vat", "field_not_valid items.0.tax_breakdowns.0.regime must have capital letters, digits, - and _ only"},
-		{"items.0.tax_breakdowns.0.application_mode", "ADDED", "field_not_valid items.0.tax_breakdowns.0.application_mode must be one of INCLUDED_IN_UNIT_PRICE, ADD_TO_UNIT_PRICE"},
-		{"items.0.tax_breakdowns.0.type", "IRPF", "field_not_valid items.0.tax_breakdowns.0.type must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE"},
+		{"items.0.tax_breakdowns.0.regime", "vat",
+			"field_not_valid items.0.tax_breakdowns.0.regime must have capital letters, digits, - and _ only"},
+		{"items.0.tax_breakdowns.0.application_mode", "ADDED",
+			"field_not_valid items.0.tax_breakdowns.0.application_mode must be one of INCLUDED_IN_UNIT_PRICE, ADD_TO_UNIT_PRICE"},
+		{"items.0.tax_breakdowns.0.type", "IRPF",
+			"field_not_valid items.0.tax_breakdowns.0.type must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE"},
 		{"items.0.tax_breakdowns.0.type", "INTRA_EU", ""},
 		{"customer", "x", "field_not_valid customer must be an object"},
 		{"customer.legal_name", nil, "field_required customer.legal_name must not be empty"},
@@ -341,17 +396,21 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"customer.type", "PERSON", "field_not_valid customer.type must be one of INDIVIDUAL, BUSINESS"},
 		{"customer.address", []any{1}, "field_not_valid customer.address must be an object"},
 		{"customer.address.country_code", nil, "field_required customer.address.country_code must not be empty"},
-		{"customer.address.country_code", "ZZ", "field_not_valid customer.address.country_code must be a country code of ISO 3166-1"},
+		{"customer.address.country_code", "ZZ",
+			"field_not_valid customer.address.country_code must be a country code of ISO 3166-1"},
 		{"customer.address.country_code", "xx", ""},
 		{"customer.address.number", 5, "field_not_valid customer.address.number must be a string"},
 		{"customer.tax_information", 1, "field_not_valid customer.tax_information must be an object"},
 		{"payments", map[string]any{}, "field_not_valid payments must be an array"},
 		{"payments.0", nil, "field_not_valid payments.0 must be an object"},
-		{"payments.0.type", "card", "field_not_valid payments.0.type must be one of CREDIT, CARD, CASH, TRANSFER, CHECK, OTHER"},
+		{"payments.0.type", "card",
+			"field_not_valid payments.0.type must be one of CREDIT, CARD, CASH, TRANSFER, CHECK, OTHER"},
 		{"payments.0.type", nil, "field_required payments.0.type must not be empty"},
 		{"payments.0.amount", nil, "field_required payments.0.amount must not be empty"},
-		{"payments.0.amount", json.Number("402.10"), "field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
-		{"payments.0.amount", "402.10", "field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
+		{"payments.0.amount", json.Number("402.10"),
+			"field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
+		{"payments.0.amount", "402.10",
+			"field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
 		{"exchange_rate", 0, "field_not_valid exchange_rate must be greater than 0"},
 		{"exchange_rate", json.Number("1.1234567"), "field_not_valid exchange_rate must have at most 6 decimals"},
 		{"exchange_rate_date", "2026-3-1", "field_not_valid exchange_rate_date must be a day like 2006-01-02"},
@@ -363,68 +422,98 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"buyer_reference", "04011000-12345-03", ""},
 		{"buyer_reference", 7, "field_not_valid buyer_reference must be a string"},
 		{"customer.electronic_address", "x", "field_not_valid customer.electronic_address must be an object"},
-		{"customer.electronic_address", map[string]any{"id": "0123456789"}, "field_required customer.electronic_address.scheme must not be empty"},
-		{"customer.electronic_address", map[string]any{"scheme": "0208"}, "field_required customer.electronic_address.id must not be empty"},
+		{"customer.electronic_address", map[string]any{"id": "0123456789"},
+			"field_required customer.electronic_address.scheme must not be empty"},
+		{"customer.electronic_address", map[string]any{"scheme": "0208"},
+			"field_required customer.electronic_address.id must not be empty"},
 		{"customer.electronic_address", map[string]any{"scheme": "0208", "id": "0123456789"}, ""},
 		{"customer.electronic_address", map[string]any{"scheme": "EM", "id": "x@example.com"}, ""},
-		{"customer.electronic_address", map[string]any{"scheme": "em", "id": "x@example.com"}, "field_not_valid customer.electronic_address.scheme must be an EAS code such as 0208, IT:SDI or IT:PEC"},
+		{"customer.electronic_address", map[string]any{"scheme": "em", "id": "x@example.com"},
+			"field_not_valid customer.electronic_address.scheme must be an EAS code such as 0208, IT:SDI or IT:PEC"},
 		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "ABC1234"}, ""},
 		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "UFABCD"}, ""},
-		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "ABC12345"}, "field_not_valid customer.electronic_address.id must have 7 letters and digits, 6 of a public office"},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "ABC12345"},
+			"field_not_valid customer.electronic_address.id must have 7 letters and digits, 6 of a public office"},
 		{"customer.electronic_address", map[string]any{"scheme": "IT:PEC", "id": "a@pec.example.it"}, ""},
-		{"customer.electronic_address", map[string]any{"scheme": "IT:PEC", "id": "pec.example.it"}, "field_not_valid customer.electronic_address.id must be an address like name@example.com"},
-		{"issuer", map[string]any{"legal_name": "i", "type": "BUSINESS", "electronic_address": map[string]any{"scheme": "9930", "id": "DE1"}}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:PEC", "id": "pec.example.it"},
+			"field_not_valid customer.electronic_address.id must be an address like name@example.com"},
+		{"issuer", map[string]any{"legal_name": "i", "type": "BUSINESS",
+			"electronic_address": map[string]any{"scheme": "9930", "id": "DE1"}}, ""},
 		{"customer.email", "jane@example.com", ""},
 		{"customer.email", "jane", "field_not_valid customer.email must be an address like name@example.com"},
-		{"customer.email", "Jane <jane@example.com>", "field_not_valid customer.email must be an address like name@example.com"},
+		{"customer.email", "Jane <jane@example.com>",
+			"field_not_valid customer.email must be an address like name@example.com"},
 		{"customer.email", "a@b@c", "field_not_valid customer.email must be an address like name@example.com"},
 		{"customer.phone", "+353 1 234 5678", ""},
 		{"customer.phone", "none", "field_not_valid customer.phone must have at least 3 digits"},
 		{"customer.tax_information.fiscal_code", "RSSMRA85T10A562S", ""},
-		{"customer.tax_information.fiscal_code", "RSSMRA 85", "field_not_valid customer.tax_information.fiscal_code must have letters and digits only"},
+		{"customer.tax_information.fiscal_code", "RSSMRA 85",
+			"field_not_valid customer.tax_information.fiscal_code must have letters and digits only"},
 		{"customer.tax_information.use", "G03", ""},
-		{"customer.tax_information.use", "g03", "field_not_valid customer.tax_information.use must have capital letters, digits, - and _ only"},
-		{"items.0.classification", []any{map[string]any{"scheme": "HSN", "code": "8471.30"}, map[string]any{"scheme": "CPV", "code": "30213100"}}, ""},
-		{"items.0.classification", []any{map[string]any{"code": "1"}}, "field_required items.0.classification.0.scheme must not be empty"},
-		{"items.0.classification", []any{map[string]any{"scheme": "CPV", "code": "1"}, map[string]any{"scheme": "CPV"}}, "field_required items.0.classification.1.code must not be empty"},
+		{"customer.tax_information.use", "g03",
+			"field_not_valid customer.tax_information.use must have capital letters, digits, - and _ only"},
+		{"items.0.classification", []any{map[string]any{"scheme": "HSN", "code": "8471.30"},
+			map[string]any{"scheme": "CPV", "code": "30213100"}}, ""},
+		{"items.0.classification", []any{map[string]any{"code": "1"}},
+			"field_required items.0.classification.0.scheme must not be empty"},
+		{"items.0.classification", []any{map[string]any{"scheme": "CPV", "code": "1"}, map[string]any{"scheme": "CPV"}},
+			"field_required items.0.classification.1.code must not be empty"},
 		{"items.0.classification", []any{nil}, "field_not_valid items.0.classification.0 must be an object"},
 		{"items.0.classification", map[string]any{}, "field_not_valid items.0.classification must be an array"},
 		{"items.0.classification", slices.Repeat([]any{map[string]any{"scheme": "CPV", "code": "1"}}, 20), ""},
-		{"items.0.classification", slices.Repeat([]any{map[string]any{"scheme": "CPV", "code": "1"}}, 21), "field_not_valid items.0.classification must not have more than 20 entries"},
+		{"items.0.classification", slices.Repeat([]any{map[string]any{"scheme": "CPV", "code": "1"}}, 21),
+			"field_not_valid items.0.classification must not have more than 20 entries"},
 		{"items.0.discount", map[string]any{"amount": 500}, ""},
 		{"items.0.discount", map[string]any{"rate": json.Number("12.3456")}, ""},
 		{"items.0.discount", map[string]any{"rate": 100}, ""},
 		{"items.0.discount", map[string]any{"amount": 0, "rate": nil}, ""},
 		{"items.0.discount", nil, ""},
 		{"items.0.discount", map[string]any{}, "field_required items.0.discount must have an amount or a rate"},
-		{"items.0.discount", map[string]any{"amount": 5, "rate": 5}, "validation_match_invalid items.0.discount must have an amount or a rate, not both"},
+		{"items.0.discount", map[string]any{"amount": 5, "rate": 5},
+			"validation_match_invalid items.0.discount must have an amount or a rate, not both"},
 		{"items.0.discount", 5, "field_not_valid items.0.discount must be an object"},
-		{"items.0.discount", map[string]any{"amount": -1}, "field_not_valid items.0.discount.amount must not be negative: its sign follows the line"},
-		{"items.0.discount", map[string]any{"amount": json.Number("5.50")}, "field_not_valid items.0.discount.amount must be an integer in minor units: did you mean 550?"},
-		{"items.0.discount", map[string]any{"rate": json.Number("100.0001")}, "field_not_valid items.0.discount.rate must be between 0 and 100"},
-		{"items.0.discount", map[string]any{"rate": json.Number("1.23456")}, "field_not_valid items.0.discount.rate must have at most 4 decimals"},
-		{"total_amount", json.Number("402.10"), "field_not_valid total_amount must be an integer in minor units: did you mean 40210?"},
+		{"items.0.discount", map[string]any{"amount": -1},
+			"field_not_valid items.0.discount.amount must not be negative: its sign follows the line"},
+		{"items.0.discount", map[string]any{"amount": json.Number("5.50")},
+			"field_not_valid items.0.discount.amount must be an integer in minor units: did you mean 550?"},
+		{"items.0.discount", map[string]any{"rate": json.Number("100.0001")},
+			"field_not_valid items.0.discount.rate must be between 0 and 100"},
+		{"items.0.discount", map[string]any{"rate": json.Number("1.23456")},
+			"field_not_valid items.0.discount.rate must have at most 4 decimals"},
+		{"total_amount", json.Number("402.10"),
+			"field_not_valid total_amount must be an integer in minor units: did you mean 40210?"},
 		{"total_net_amount", "x", "field_not_valid total_net_amount must be an integer"},
 		{"total_tax_amount", nil, ""},
-		{"items.0.net_price", json.Number("181.68"), "field_not_valid items.0.net_price must be an integer in minor units: did you mean 18168?"},
+		{"items.0.net_price", json.Number("181.68"),
+			"field_not_valid items.0.net_price must be an integer in minor units: did you mean 18168?"},
 		{"items.0.tax_breakdowns.0.amount", true, "field_not_valid items.0.tax_breakdowns.0.amount must be an integer"},
 		{"payments.0.iban", "DE89 3704 0044 0532 0130 00", ""},
 		{"payments.0.iban", "GB82WEST12345698765432", ""},
 		{"payments.0.iban", "MT84MALT011000012345MTLCAST001S", ""},
-		{"payments.0.iban", "DE88370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
-		{"payments.0.iban", "de89370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
-		{"payments.0.iban", "DE8937040044053201300Ö", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.iban", "DE88370400440532013000",
+			"field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.iban", "de89370400440532013000",
+			"field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.iban", "DE8937040044053201300Ö",
+			"field_not_valid payments.0.iban must be an IBAN with the right check digits"},
 		{"payments.0.reference", "RF18 5390 0754 7034", ""},
 		{"payments.0.date", "2026-02-28", ""},
-		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.1234"), "quota_base": json.Number("0.600001")}, ""},
-		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.12345")}, "field_not_valid items.0.tax_breakdowns.0.quota must have at most 4 decimals"},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.1234"),
+			"quota_base": json.Number("0.600001")}, ""},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.12345")},
+			"field_not_valid items.0.tax_breakdowns.0.quota must have at most 4 decimals"},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("999999.9999")}, ""},
-		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("1000000")}, "field_not_valid items.0.tax_breakdowns.0.quota must be greater than 0, with at most 6 digits before the point"},
-		{"items.0.tax_breakdowns.0", map[string]any{"rate": 8, "regime": "IEPS", "quota": 5}, "validation_match_invalid items.0.tax_breakdowns.0.quota stands in place of a rate: the rate is 0, and nothing is withheld by quota"},
-		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota_base": 5}, "validation_match_invalid items.0.tax_breakdowns.0.quota_base is what a quota is for, and there is none"},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("1000000")},
+			"field_not_valid items.0.tax_breakdowns.0.quota must be greater than 0, with at most 6 digits before the point"},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 8, "regime": "IEPS", "quota": 5},
+			"validation_match_invalid items.0.tax_breakdowns.0.quota stands in place of a rate: the rate is 0, and nothing is withheld by quota"},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota_base": 5},
+			"validation_match_invalid items.0.tax_breakdowns.0.quota_base is what a quota is for, and there is none"},
 		{"payments.0.date", "2026-02-30", "field_not_valid payments.0.date must be a day like 2006-01-02"},
-		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER", "share": json.Number("100")}, ""},
-		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER", "share": json.Number("100.0001")}, "field_not_valid third_parties.0.share must be between 0 and 100"},
+		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER",
+			"share": json.Number("100")}, ""},
+		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER",
+			"share": json.Number("100.0001")}, "field_not_valid third_parties.0.share must be between 0 and 100"},
 		{"reference_transaction_id", "x", "unsupported_field reference_transaction_id does not belong to this operation"},
 		{"tax_authority_id_1", "x", "unsupported_field tax_authority_id_1 does not belong to this operation"},
 	}
@@ -452,7 +541,8 @@ func TestFaultsOfMembers(t *testing.T) {
 // Lengths count characters, not bytes, and hold at the limit.
 func TestLengthsAtAndPastTheLimit(t *testing.T) {
 	limits := map[string]int{
-		"buyer_reference": 100, "order_reference": 100, "contract_reference": 100, "project_reference": 100, "payment_terms": 500, "payments.0.reference": 140,
+		"buyer_reference": 100, "order_reference": 100, "contract_reference": 100, "project_reference": 100,
+		"payment_terms": 500, "payments.0.reference": 140,
 		"transaction_id": 150, "transaction_number": 50, "note": 3000, "supplier.id": 150,
 		"customer.legal_name": 450, "customer.trade_name": 450, "customer.entity_number": 100,
 		"customer.tax_information.tax_number": 50, "customer.tax_information.regime": 10, "customer.address.city": 200,
@@ -461,10 +551,12 @@ func TestLengthsAtAndPastTheLimit(t *testing.T) {
 	}
 	for path, limit := range limits {
 		for _, letter := range []string{"x", "é", "日", "😀"} {
-			if _, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit)})); err != nil {
+			if _, _, err := transaction.Decode(transaction.Invoice,
+				transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit)})); err != nil {
 				t.Errorf("%s of %d %s: %v", path, limit, letter, err)
 			}
-			_, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit+1)}))
+			_, _, err := transaction.Decode(transaction.Invoice,
+				transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit+1)}))
 			want := fmt.Sprintf("%s must be at most %d characters long", path, limit)
 			if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != want {
 				t.Errorf("%s past %d %s: %v", path, limit, letter, got)
@@ -472,7 +564,9 @@ func TestLengthsAtAndPastTheLimit(t *testing.T) {
 		}
 	}
 	for _, n := range []int{10, 11} {
-		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
+		_, _, err := transaction.Decode(transaction.Invoice,
+			transactiontest.Edit(t, transactiontest.Typical,
+				map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
 		if (err == nil) != (n == 10) {
 			t.Errorf("regime of %d characters: %v", n, err)
 		}
@@ -493,7 +587,8 @@ func TestHintsOfAmountsFollowTheCurrency(t *testing.T) {
 		{`5`, "75.7", "must be an integer in minor units"},
 		{`null`, "75.00", "must be an integer in minor units"},
 	} {
-		for _, form := range []string{`{"items":[{"unit_price":%s}],"currency_code":%s}`, `{"currency_code":%[2]s,"items":[{"unit_price":%[1]s}]}`} {
+		for _, form := range []string{`{"items":[{"unit_price":%s}],"currency_code":%s}`,
+			`{"currency_code":%[2]s,"items":[{"unit_price":%[1]s}]}`} {
 			_, _, err := transaction.Decode(transaction.Invoice, fmt.Appendf(nil, form, c.price, c.currency))
 			got := ""
 			for _, f := range transactiontest.FaultsIn(t, err) {
@@ -544,12 +639,14 @@ func TestInstantsInEveryFormOfRFC3339(t *testing.T) {
 }
 
 func TestItemsAtAndPastTheLimit(t *testing.T) {
-	if tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(5000)); err != nil || len(tx.Items) != 5000 {
+	if tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(5000)); err != nil ||
+		len(tx.Items) != 5000 {
 		t.Errorf("5,000 items: %v", err)
 	}
 	for _, n := range []int{5001, 9000} {
 		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(n))
-		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
+		if got := transactiontest.FaultsIn(t, err); len(got) != 1 ||
+			got[0].Message != "items must not have more than 5000 entries" {
 			t.Errorf("%d items: %v", n, got)
 		}
 	}
@@ -564,7 +661,8 @@ func TestPaymentsAtAndPastTheLimit(t *testing.T) {
 		t.Errorf("100 payments: %v", err)
 	}
 	_, _, err := transaction.Decode(transaction.PaymentReport, body(101))
-	if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "payments must not have more than 100 entries" {
+	if got := transactiontest.FaultsIn(t, err); len(got) != 1 ||
+		got[0].Message != "payments must not have more than 100 entries" {
 		t.Errorf("101 payments: %v", got)
 	}
 }
@@ -574,7 +672,8 @@ func TestBodiesAtAndPastTheLimitOfSize(t *testing.T) {
 	if _, _, err := transaction.Decode(transaction.Invoice, body); err != nil {
 		t.Errorf("1 MiB: %v", err)
 	}
-	if tx, _, err := transaction.Decode(transaction.Invoice, append(body, ' ')); tx != nil || fault.KindOf(err) != fault.TooLarge {
+	if tx, _, err := transaction.Decode(transaction.Invoice, append(body, ' ')); tx != nil ||
+		fault.KindOf(err) != fault.TooLarge {
 		t.Errorf("a byte more: %v", err)
 	}
 }
@@ -587,7 +686,8 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 		"field_required items.0.tax_breakdown.0.regime", "field_required items.0.name", "field_required items.0.unit_price",
 		"field_required customer.address.country_code", "field_required customer.legal_name", "field_required customer.type",
 		"field_not_valid payments.0.amount", "field_required payments.0.type", "field_required supplier.id",
-		"field_required country_code", "field_required currency_code", "field_required transaction_date", "field_required transaction_id")
+		"field_required country_code", "field_required currency_code", "field_required transaction_date",
+		"field_required transaction_id")
 	if !strings.Contains(err.Error(), "16 faults") {
 		t.Errorf("the message must say how many: %v", err)
 	}
@@ -596,7 +696,8 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 	for _, n := range []int{25, 26, 4000} { // four faults each
 		body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items": []any{}})
-		body = []byte(strings.Replace(string(body), `"items":[]`, `"items":[`+strings.TrimSuffix(strings.Repeat("{},", n), ",")+`]`, 1))
+		body = []byte(strings.Replace(string(body), `"items":[]`,
+			`"items":[`+strings.TrimSuffix(strings.Repeat("{},", n), ",")+`]`, 1))
 		_, _, err := transaction.Decode(transaction.Invoice, body)
 		got := transactiontest.FaultsIn(t, err)
 		var e *fault.Error
@@ -614,14 +715,19 @@ func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 func TestUnknownFieldsAreWarnings(t *testing.T) {
 	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
 		"colour": map[string]any{"deep": []any{1, "x", nil, true}}, "items.1.weight": 5, "customer.address.planet": "Earth",
-		"items.0.tax_breakdowns.0.colour": 1, "payments.0.colour": "x", "issuer.email": "i@example.com", "issuer.legal_name": "i", "issuer.type": "BUSINESS", "issuer.tax_information.use": "G03", "supplier.name": "s", "customer.tax_information.x": 1,
+		"items.0.tax_breakdowns.0.colour": 1, "payments.0.colour": "x", "issuer.email": "i@example.com",
+		"issuer.legal_name": "i", "issuer.type": "BUSINESS", "issuer.tax_information.use": "G03", "supplier.name": "s",
+		"customer.tax_information.x": 1,
 	})
 	_, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	transactiontest.WantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
-		"field_unknown issuer.email", "field_unknown issuer.tax_information.use", "field_unknown items.0.tax_breakdowns.0.colour", "field_unknown items.1.weight", "field_unknown payments.0.colour", "field_unknown supplier.name")
+	transactiontest.WantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet",
+		"field_unknown customer.tax_information.x",
+		"field_unknown issuer.email", "field_unknown issuer.tax_information.use",
+		"field_unknown items.0.tax_breakdowns.0.colour", "field_unknown items.1.weight", "field_unknown payments.0.colour",
+		"field_unknown supplier.name")
 	if warnings[0].Type != fault.Warning || warnings[0].Message != "colour is not known and was ignored" {
 		t.Errorf("got %+v", warnings[0])
 	}
@@ -643,7 +749,8 @@ func TestTotalsOfBodiesWithoutItemsAreWarnings(t *testing.T) {
 }
 
 func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
-	body := strings.Replace(transactiontest.Typical, "{", `{"a\u202e\u0000\n`+strings.Repeat("x", 1000)+`":1,`+names(50_000)+",", 1)
+	body := strings.Replace(transactiontest.Typical, "{",
+		`{"a\u202e\u0000\n`+strings.Repeat("x", 1000)+`":1,`+names(50_000)+",", 1)
 	started := time.Now()
 	_, warnings, err := transaction.Decode(transaction.Invoice, []byte(body))
 	if err != nil || len(warnings) != 100 {
@@ -661,24 +768,30 @@ func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
 }
 
 func TestNullIsLikeAbsent(t *testing.T) {
-	body := strings.NewReplacer(`"note": "<p>Thank you</p>"`, `"note": null, "issuer": null, "exchange_rate": null, "reason": null, "payments": null`,
+	body := strings.NewReplacer(`"note": "<p>Thank you</p>"`,
+		`"note": null, "issuer": null, "exchange_rate": null, "reason": null, "payments": null`,
 		`"payments": [{"type": "CARD", "amount": 40210}]`, `"language_code": null`, `"language_code": "EN", `, "",
-		`"unit": "piece"`, `"unit": null, "description": null`, `"type": "SERVICES"`, `"type": null`).Replace(transactiontest.Typical)
+		`"unit": "piece"`, `"unit": null, "description": null`, `"type": "SERVICES"`,
+		`"type": null`).Replace(transactiontest.Typical)
 	tx, warnings, err := transaction.Decode(transaction.Invoice, []byte(body))
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(err, warnings)
 	}
-	if tx.Note != "" || tx.Issuer != nil || tx.ExchangeRate != nil || tx.Payments != nil || tx.LanguageCode != "" || tx.Items[1].Type != transaction.Goods {
+	if tx.Note != "" || tx.Issuer != nil || tx.ExchangeRate != nil || tx.Payments != nil || tx.LanguageCode != "" ||
+		tx.Items[1].Type != transaction.Goods {
 		t.Errorf("got %+v", tx)
 	}
 }
 
 func TestTaxBreakdownIsReadLikeTaxBreakdowns(t *testing.T) {
-	tx, warnings, err := transaction.Decode(transaction.Invoice, []byte(strings.Replace(transactiontest.Typical, "tax_breakdowns", "tax_breakdown", 1)))
+	tx, warnings, err := transaction.Decode(transaction.Invoice,
+		[]byte(strings.Replace(transactiontest.Typical, "tax_breakdowns", "tax_breakdown", 1)))
 	if err != nil || len(warnings) != 0 || len(tx.Items[0].Taxes) != 1 {
 		t.Fatal(err, warnings)
 	}
-	_, _, err = transaction.Decode(transaction.Invoice, []byte(strings.Replace(transactiontest.Typical, `"number": 1`, `"number": 1, "tax_breakdown": [{"rate": 1, "regime": "VAT"}]`, 1)))
+	_, _, err = transaction.Decode(transaction.Invoice,
+		[]byte(strings.Replace(transactiontest.Typical, `"number": 1`,
+			`"number": 1, "tax_breakdown": [{"rate": 1, "regime": "VAT"}]`, 1)))
 	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "validation_match_invalid items.0.tax_breakdowns")
 }
 
@@ -693,22 +806,35 @@ func TestEveryKindHasItsOwnMembers(t *testing.T) {
 		want []string
 	}{
 		{"credit", transaction.Credit, []byte(correction), nil},
-		{"credit with a reason", transaction.Credit, with(correction, map[string]any{"reason": "01"}), []string{"unsupported_field reason"}},
-		{"credit with items", transaction.Credit, with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}),
-			[]string{"unsupported_field currency_code", "unsupported_field customer", "unsupported_field items", "unsupported_field language_code", "unsupported_field payments", "unsupported_field supplier"}},
+		{"credit with a reason", transaction.Credit, with(correction, map[string]any{"reason": "01"}),
+			[]string{"unsupported_field reason"}},
+		{"credit with items", transaction.Credit,
+			with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}),
+			[]string{"unsupported_field currency_code", "unsupported_field customer", "unsupported_field items",
+				"unsupported_field language_code", "unsupported_field payments", "unsupported_field supplier"}},
 		{"credit of nothing", transaction.Credit, []byte("{}"),
-			[]string{"field_required country_code", "field_required transaction_date", "field_required transaction_id", "field_required reference_transaction_id"}},
-		{"credit without note and number", transaction.Credit, with(correction, map[string]any{"note": nil, "transaction_number": nil}), nil},
+			[]string{"field_required country_code", "field_required transaction_date", "field_required transaction_id",
+				"field_required reference_transaction_id"}},
+		{"credit without note and number", transaction.Credit,
+			with(correction, map[string]any{"note": nil, "transaction_number": nil}), nil},
 		{"cancellation", transaction.Cancellation, with(correction, map[string]any{"reason": "01"}), nil},
 		{"cancellation without a reason", transaction.Cancellation, []byte(correction), nil},
-		{"adjustment", transaction.Adjustment, with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}), nil},
-		{"adjustment without an original", transaction.Adjustment, []byte(transactiontest.Typical), []string{"field_required reference_transaction_id"}},
-		{"adjustment without items", transaction.Adjustment, []byte(correction), []string{"field_required currency_code", "field_required supplier", "field_required items"}},
+		{"adjustment", transaction.Adjustment,
+			with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}), nil},
+		{"adjustment without an original", transaction.Adjustment, []byte(transactiontest.Typical),
+			[]string{"field_required reference_transaction_id"}},
+		{"adjustment without items", transaction.Adjustment, []byte(correction),
+			[]string{"field_required currency_code", "field_required supplier", "field_required items"}},
 		{"backfill", transaction.Backfill, []byte(backfill), nil},
-		{"backfill without a number", transaction.Backfill, with(backfill, map[string]any{"transaction_number": nil}), []string{"field_required transaction_number"}},
-		{"backfill with a document", transaction.Backfill, with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil}), nil},
-		{"backfill with items in no currency", transaction.Backfill, with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil, "currency_code": nil}), []string{"field_required currency_code"}},
-		{"backfill with a reference", transaction.Backfill, with(backfill, map[string]any{"reference_transaction_id": "x", "note": "n"}),
+		{"backfill without a number", transaction.Backfill, with(backfill, map[string]any{"transaction_number": nil}),
+			[]string{"field_required transaction_number"}},
+		{"backfill with a document", transaction.Backfill,
+			with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil}), nil},
+		{"backfill with items in no currency", transaction.Backfill,
+			with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil,
+				"currency_code": nil}), []string{"field_required currency_code"}},
+		{"backfill with a reference", transaction.Backfill,
+			with(backfill, map[string]any{"reference_transaction_id": "x", "note": "n"}),
 			[]string{"unsupported_field note", "unsupported_field reference_transaction_id"}},
 	}
 	for _, c := range cases {

@@ -15,18 +15,23 @@ import (
 func FieldPaths() []string {
 	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
-		"tax_authority_id_1", "supplier", "supplier.id", "supplier.external_id", "buyer_reference", "order_reference", "contract_reference",
+		"tax_authority_id_1", "supplier", "supplier.id", "supplier.external_id", "buyer_reference", "order_reference",
+		"contract_reference",
 		"project_reference", "due_date", "delivery_date", "payment_terms", "period", "period.from", "period.to",
-		"payee", "payee.name", "payee.id", "payee.iban", "delivery", "delivery.name", "delivery.address", memberTotal, memberTotalNet, memberTotalTax}
+		"payee", "payee.name", "payee.id", "payee.iban", "delivery", "delivery.name", "delivery.address", memberTotal,
+		memberTotalNet, memberTotalTax}
 	for _, items := range []string{"items", memberOrder} {
 		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
 			"net_price", "discount", "discount.amount", "discount.rate", "ancillary", "period", "period.from", "period.to")...)
-		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount", "quota", "quota_base")...)
+		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code",
+			"amount", "quota", "quota_base")...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
-	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date", "mandate", "mandate.reference", "mandate.creditor_id")...)
+	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date", "mandate",
+		"mandate.reference", "mandate.creditor_id")...)
 	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
-	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
+	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code",
+		"customer.tax_information.use")
 	paths = append(paths, memberThird, memberThird+".*.role", memberThird+".*.share")
 	for _, party := range []string{"customer", "issuer", memberThird + ".*"} {
 		if party != memberThird+".*" {
@@ -48,7 +53,8 @@ func FieldPaths() []string {
 	return paths
 }
 
-var addressMembers = []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district",
+var addressMembers = []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province",
+	"region", "state", "district",
 	"canton", "city_code", "neighbourhood", "number", "prefix", "suffix"}
 
 // below returns an array's own path and those of the members of its entries.

@@ -116,13 +116,15 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 	full := amount
 	if item.Discount != nil {
 		if l.Discount, ok = item.Discount.of(full); !ok {
-			return lineFault(index, "discount.amount", fault.ValidationMatchInvalid, "must not be more than quantity times unit_price"), false
+			return lineFault(index, "discount.amount", fault.ValidationMatchInvalid,
+				"must not be more than quantity times unit_price"), false
 		}
 		amount -= l.Discount
 	}
 	fixed, ok := l.quotas(item, amount)
 	if !ok {
-		return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid, "must not have a quota that comes to more than the line"), false
+		return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid,
+			"must not have a quota that comes to more than the line"), false
 	}
 	if mode == Added {
 		l.Net, l.NetDiscount = amount, l.Discount
@@ -140,7 +142,8 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 			l.NetDiscount = before - fixed - l.Net
 		}
 		if fixed != 0 && (l.Net < 0) != (amount < 0) {
-			return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid, "must not have a quota that comes to more than the line"), false
+			return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid,
+				"must not have a quota that comes to more than the line"), false
 		}
 	}
 	for j := range item.Taxes {
@@ -374,5 +377,6 @@ func lineFault(index int, member string, code fault.Code, text string) fault.Fau
 }
 
 func taxFault(index, entry int, member, text string) fault.Fault {
-	return fault.At("items."+strconv.Itoa(index)+".tax_breakdowns."+strconv.Itoa(entry)+"."+member, fault.FieldNotValid, "%s", text)
+	return fault.At("items."+strconv.Itoa(index)+".tax_breakdowns."+strconv.Itoa(entry)+"."+member, fault.FieldNotValid,
+		"%s", text)
 }

@@ -33,7 +33,8 @@ func vat(rate int64, decimals uint32) transaction.Tax {
 }
 
 func TestWorkedExampleOfTheContract(t *testing.T) {
-	totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "3"), UnitPrice: 7570, Taxes: []transaction.Tax{vat(25, 0)}}})
+	totals, faults := transaction.Calculate(
+		[]transaction.Item{{Quantity: quantity(t, "3"), UnitPrice: 7570, Taxes: []transaction.Tax{vat(25, 0)}}})
 	if len(faults) != 0 || totals.Gross != 22710 || totals.Net != 18168 || totals.Tax != 4542 || totals.Withheld != 0 {
 		t.Fatalf("got %+v %v, want 22710, 18168, 4542", totals, faults)
 	}
@@ -66,26 +67,36 @@ func TestLines(t *testing.T) {
 		{"net ends in a half", "1", 3, []transaction.Tax{vat(100, 0)}, 3, 2, []int64{1}},
 		{"negative net ends in a half", "1", -3, []transaction.Tax{vat(100, 0)}, -3, -2, []int64{-1}},
 		{"zero rate", "1", 999, []transaction.Tax{vat(0, 0)}, 999, 999, []int64{0}},
-		{"two rates share, the last takes the rest", "1", 11501, []transaction.Tax{vat(5, 0), vat(9975, 3)}, 11501, 10003, []int64{500, 998}},
-		{"three rates whose parts round up", "1", 103, []transaction.Tax{vat(1, 0), vat(1, 0), vat(1, 0)}, 103, 100, []int64{1, 1, 1}},
-		{"the last takes what rounding left", "1", 5, []transaction.Tax{vat(10, 0), vat(10, 0), vat(10, 0)}, 5, 4, []int64{0, 0, 1}},
+		{"two rates share, the last takes the rest", "1", 11501, []transaction.Tax{vat(5, 0), vat(9975, 3)}, 11501, 10003,
+			[]int64{500, 998}},
+		{"three rates whose parts round up", "1", 103, []transaction.Tax{vat(1, 0), vat(1, 0), vat(1, 0)}, 103, 100,
+			[]int64{1, 1, 1}},
+		{"the last takes what rounding left", "1", 5, []transaction.Tax{vat(10, 0), vat(10, 0), vat(10, 0)}, 5, 4,
+			[]int64{0, 0, 1}},
 		{"the remainder may be negative", "1", 115, ten(vat(15, 1)), 115, 100, []int64{2, 2, 2, 2, 2, 2, 2, 2, 2, -3}},
-		{"withholding lies outside the totals", "1", 12100, []transaction.Tax{vat(21, 0), held(15)}, 12100, 10000, []int64{2100, 1500}},
-		{"withholding before the tax takes no remainder", "1", 12100, []transaction.Tax{held(15), vat(21, 0)}, 12100, 10000, []int64{1500, 2100}},
+		{"withholding lies outside the totals", "1", 12100, []transaction.Tax{vat(21, 0), held(15)}, 12100, 10000,
+			[]int64{2100, 1500}},
+		{"withholding before the tax takes no remainder", "1", 12100, []transaction.Tax{held(15), vat(21, 0)}, 12100, 10000,
+			[]int64{1500, 2100}},
 		{"withholding alone", "1", 1000, []transaction.Tax{held(19)}, 1000, 1000, []int64{190}},
-		{"withholding of a negative line", "1", -12100, []transaction.Tax{vat(21, 0), held(15)}, -12100, -10000, []int64{-2100, -1500}},
+		{"withholding of a negative line", "1", -12100, []transaction.Tax{vat(21, 0), held(15)}, -12100, -10000,
+			[]int64{-2100, -1500}},
 		{"added", "3", 333, []transaction.Tax{added(vat(21, 0))}, 1209, 999, []int64{210}},
 		{"added twice, each rounded", "1", 50, []transaction.Tax{added(vat(1, 0)), added(vat(1, 0))}, 52, 50, []int64{1, 1}},
 		{"added to a negative line", "1", -50, []transaction.Tax{added(vat(1, 0))}, -51, -50, []int64{-1}},
-		{"added with withholding on the net", "1", 10000, []transaction.Tax{added(vat(16, 0)), held(10)}, 11600, 10000, []int64{1600, 1000}},
-		{"an empty mode is included", "1", 125, []transaction.Tax{{Rate: num.MakeAmount(25, 0), Regime: "IGIC"}}, 125, 100, []int64{25}},
+		{"added with withholding on the net", "1", 10000, []transaction.Tax{added(vat(16, 0)), held(10)}, 11600, 10000,
+			[]int64{1600, 1000}},
+		{"an empty mode is included", "1", 125, []transaction.Tax{{Rate: num.MakeAmount(25, 0), Regime: "IGIC"}}, 125, 100,
+			[]int64{25}},
 		{"trailing zeros of a rate", "1", 125, []transaction.Tax{vat(25_000000, 6)}, 125, 100, []int64{25}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, c.quantity), UnitPrice: c.price, Taxes: c.taxes}})
+			totals, faults := transaction.Calculate(
+				[]transaction.Item{{Quantity: quantity(t, c.quantity), UnitPrice: c.price, Taxes: c.taxes}})
 			line := totals.Lines[0]
-			if len(faults) != 0 || line.Gross != c.gross || line.Net != c.net || fmt.Sprint(line.Taxes) != fmt.Sprint(c.amounts) {
+			if len(faults) != 0 || line.Gross != c.gross || line.Net != c.net ||
+				fmt.Sprint(line.Taxes) != fmt.Sprint(c.amounts) {
 				t.Fatalf("got %+v %v, want gross %d, net %d, taxes %v", line, faults, c.gross, c.net, c.amounts)
 			}
 		})
@@ -117,23 +128,39 @@ func TestAmountsAtAndPastTheLargest(t *testing.T) {
 	}{
 		{"largest", []transaction.Item{{Quantity: one, UnitPrice: most}}, "", ""},
 		{"largest negative", []transaction.Item{{Quantity: one, UnitPrice: -most}}, "", ""},
-		{"past it by quantity", []transaction.Item{{Quantity: num.MakeAmount(1000001, 6), UnitPrice: most}}, "items.0.unit_price", fault.FieldNotValid},
-		{"past it by one", []transaction.Item{{Quantity: num.MakeAmount(2, 0), UnitPrice: 1 << 52}}, "items.0.unit_price", fault.FieldNotValid},
-		{"just past 64 bits", []transaction.Item{{Quantity: num.MakeAmount(4096, 0), UnitPrice: most}}, "items.0.unit_price", fault.FieldNotValid},
-		{"far past it", []transaction.Item{{Quantity: num.MakeAmount(1e18-1, 0), UnitPrice: most}}, "items.0.unit_price", fault.FieldNotValid},
-		{"past it by a price", []transaction.Item{{Quantity: one, UnitPrice: most + 1}}, "items.0.unit_price", fault.FieldNotValid},
-		{"past it by added tax", []transaction.Item{{Quantity: one, UnitPrice: most, Taxes: []transaction.Tax{{Rate: num.MakeAmount(1, 4), Mode: transaction.Added}}}}, "items.0.unit_price", fault.FieldNotValid},
-		{"largest with included tax", []transaction.Item{{Quantity: one, UnitPrice: most, Taxes: []transaction.Tax{vat(100, 0), vat(1, 4)}}}, "", ""},
+		{"past it by quantity", []transaction.Item{{Quantity: num.MakeAmount(1000001, 6), UnitPrice: most}},
+			"items.0.unit_price", fault.FieldNotValid},
+		{"past it by one", []transaction.Item{{Quantity: num.MakeAmount(2, 0), UnitPrice: 1 << 52}}, "items.0.unit_price",
+			fault.FieldNotValid},
+		{"just past 64 bits", []transaction.Item{{Quantity: num.MakeAmount(4096, 0), UnitPrice: most}}, "items.0.unit_price",
+			fault.FieldNotValid},
+		{"far past it", []transaction.Item{{Quantity: num.MakeAmount(1e18-1, 0), UnitPrice: most}}, "items.0.unit_price",
+			fault.FieldNotValid},
+		{"past it by a price", []transaction.Item{{Quantity: one, UnitPrice: most + 1}}, "items.0.unit_price",
+			fault.FieldNotValid},
+		{"past it by added tax", []transaction.Item{{Quantity: one, UnitPrice: most,
+			Taxes: []transaction.Tax{{Rate: num.MakeAmount(1, 4), Mode: transaction.Added}}}}, "items.0.unit_price",
+			fault.FieldNotValid},
+		{"largest with included tax", []transaction.Item{{Quantity: one, UnitPrice: most,
+			Taxes: []transaction.Tax{vat(100, 0), vat(1, 4)}}}, "", ""},
 		{"sum at it", []transaction.Item{{Quantity: one, UnitPrice: most - 1}, {Quantity: one, UnitPrice: 1}}, "", ""},
-		{"sum past it", []transaction.Item{{Quantity: one, UnitPrice: most}, {Quantity: one, UnitPrice: 1}}, "items", fault.FieldNotValid},
-		{"negative sum past it", []transaction.Item{{Quantity: one, UnitPrice: -most}, {Quantity: one, UnitPrice: -1}}, "items", fault.FieldNotValid},
+		{"sum past it", []transaction.Item{{Quantity: one, UnitPrice: most}, {Quantity: one, UnitPrice: 1}}, "items",
+			fault.FieldNotValid},
+		{"negative sum past it", []transaction.Item{{Quantity: one, UnitPrice: -most}, {Quantity: one, UnitPrice: -1}},
+			"items", fault.FieldNotValid},
 		{"5,000 largest lines that cancel out", many, "", ""},
 		{"the same in two blocks", half, "", ""},
-		{"second line past it", []transaction.Item{{Quantity: one, UnitPrice: 1}, {Quantity: thousand, UnitPrice: most}}, "items.1.unit_price", fault.FieldNotValid},
-		{"modes mixed", []transaction.Item{{Quantity: one, UnitPrice: 1, Taxes: []transaction.Tax{vat(1, 0), {Rate: one, Mode: transaction.Added}}}}, "items.0.tax_breakdowns", fault.ValidationMatchInvalid},
-		{"a rate over 100", []transaction.Item{{Quantity: one, UnitPrice: 1, Taxes: []transaction.Tax{vat(1000001, 4)}}}, "items.0.tax_breakdowns.0.rate", fault.FieldNotValid},
-		{"a negative rate", []transaction.Item{{Quantity: one, UnitPrice: 1, Taxes: []transaction.Tax{vat(5, 0), vat(-1, 0)}}}, "items.0.tax_breakdowns.1.rate", fault.FieldNotValid},
-		{"a rate with 5 decimals", []transaction.Item{{Quantity: one, UnitPrice: 1, Taxes: []transaction.Tax{vat(100001, 5)}}}, "items.0.tax_breakdowns.0.rate", fault.FieldNotValid},
+		{"second line past it", []transaction.Item{{Quantity: one, UnitPrice: 1}, {Quantity: thousand, UnitPrice: most}},
+			"items.1.unit_price", fault.FieldNotValid},
+		{"modes mixed", []transaction.Item{{Quantity: one, UnitPrice: 1,
+			Taxes: []transaction.Tax{vat(1, 0), {Rate: one, Mode: transaction.Added}}}}, "items.0.tax_breakdowns",
+			fault.ValidationMatchInvalid},
+		{"a rate over 100", []transaction.Item{{Quantity: one, UnitPrice: 1, Taxes: []transaction.Tax{vat(1000001, 4)}}},
+			"items.0.tax_breakdowns.0.rate", fault.FieldNotValid},
+		{"a negative rate", []transaction.Item{{Quantity: one, UnitPrice: 1,
+			Taxes: []transaction.Tax{vat(5, 0), vat(-1, 0)}}}, "items.0.tax_breakdowns.1.rate", fault.FieldNotValid},
+		{"a rate with 5 decimals", []transaction.Item{{Quantity: one, UnitPrice: 1,
+			Taxes: []transaction.Tax{vat(100001, 5)}}}, "items.0.tax_breakdowns.0.rate", fault.FieldNotValid},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +217,8 @@ func drawItem(t *rapid.T, size int64) transaction.Item {
 		for range d {
 			hundred *= 10
 		}
-		entry.Rate = num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, hundred), rapid.SampledFrom([]int64{0, hundred})).Draw(t, "rate"), d)
+		entry.Rate = num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, hundred), rapid.SampledFrom([]int64{0, hundred})).Draw(t,
+			"rate"), d)
 		item.Taxes = append(item.Taxes, entry)
 	}
 	item.Discount = drawDiscount(t, item)
@@ -201,7 +229,8 @@ func drawItem(t *rapid.T, size int64) transaction.Item {
 func drawDiscount(t *rapid.T, item transaction.Item) *transaction.LineDiscount {
 	switch rapid.IntRange(0, 3).Draw(t, "discount") {
 	case 0:
-		rate := num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, 100_0000), rapid.SampledFrom([]int64{0, 100_0000})).Draw(t, "discount rate"), 4)
+		rate := num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, 100_0000), rapid.SampledFrom([]int64{0, 100_0000})).Draw(t,
+			"discount rate"), 4)
 		return &transaction.LineDiscount{Rate: &rate}
 	case 1:
 		most := new(big.Int).Abs(round(new(big.Rat).Mul(rat(item.Quantity), new(big.Rat).SetInt64(item.UnitPrice))))
@@ -338,20 +367,23 @@ func TestEveryIdentityOfMoney(t *testing.T) {
 			if len(items[i].Taxes) > 0 && priceAdded(items[i]) {
 				inTerms = wholeNet
 			}
-			if taken := contractDiscount(items[i].Discount, inTerms); line.Discount != taken.Int64() || line.NetDiscount != wholeNet.Int64()-line.Net {
+			if taken := contractDiscount(items[i].Discount, inTerms); line.Discount != taken.Int64() ||
+				line.NetDiscount != wholeNet.Int64()-line.Net {
 				t.Fatalf("line %d: %d is taken, %d net, want %v of %v", i, line.Discount, line.NetDiscount, taken, inTerms)
 			}
 			if sum != line.Gross {
 				t.Fatalf("line %d: net and taxes make %d, gross is %d", i, sum, line.Gross)
 			}
 		}
-		if totals.Gross != sumGross.Int64() || totals.Net != sumNet.Int64() || totals.Tax != sumTax.Int64() || totals.Withheld != sumHeld.Int64() {
+		if totals.Gross != sumGross.Int64() || totals.Net != sumNet.Int64() || totals.Tax != sumTax.Int64() ||
+			totals.Withheld != sumHeld.Int64() {
 			t.Fatalf("totals %+v, want %v %v %v %v", totals, sumGross, sumNet, sumTax, sumHeld)
 		}
 		if totals.Net+totals.Tax != totals.Gross || totals.Payable() != totals.Gross-totals.Withheld {
 			t.Fatalf("totals %+v contradict themselves", totals)
 		}
-		if again := transaction.CheckPayments([]transaction.Payment{{Amount: totals.Payable()}}, totals); fits(big.NewInt(totals.Payable())) && len(again) != 0 {
+		if again := transaction.CheckPayments([]transaction.Payment{{Amount: totals.Payable()}},
+			totals); fits(big.NewInt(totals.Payable())) && len(again) != 0 {
 			t.Fatalf("paying what is payable gives %v", again)
 		}
 	})
@@ -395,9 +427,12 @@ func TestDiscountsOfLines(t *testing.T) {
 		{"of a line that is given back", "3", -7570, vat(25, 0), amount(2710), -20000, -16000, -2710, -2168},
 		{"a rate of a line that is given back", "1", -5, vat(0, 0), percent(10, 0), -4, -4, -1, -1},
 	} {
-		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, c.quantity), UnitPrice: c.price, Taxes: []transaction.Tax{c.tax}, Discount: c.discount}})
+		totals, faults := transaction.Calculate(
+			[]transaction.Item{{Quantity: quantity(t, c.quantity), UnitPrice: c.price, Taxes: []transaction.Tax{c.tax},
+				Discount: c.discount}})
 		l := totals.Lines[0]
-		if len(faults) != 0 || l.Gross != c.gross || l.Net != c.net || l.Discount != c.discounted || l.NetDiscount != c.netDiscount {
+		if len(faults) != 0 || l.Gross != c.gross || l.Net != c.net || l.Discount != c.discounted ||
+			l.NetDiscount != c.netDiscount {
 			t.Errorf("%s: got %+v %v", c.name, l, faults)
 		}
 		if totals.Gross != c.gross || totals.Net != c.net || totals.Tax != c.gross-c.net {
@@ -405,8 +440,10 @@ func TestDiscountsOfLines(t *testing.T) {
 		}
 	}
 	for price, more := range map[int64]int64{100: 101, -100: 101, 0: 1} {
-		_, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "1"), UnitPrice: price, Discount: amount(more)}})
-		if len(faults) != 1 || faults[0].Field != "items.0.discount.amount" || faults[0].Code != fault.ValidationMatchInvalid {
+		_, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "1"), UnitPrice: price,
+			Discount: amount(more)}})
+		if len(faults) != 1 || faults[0].Field != "items.0.discount.amount" ||
+			faults[0].Code != fault.ValidationMatchInvalid {
 			t.Errorf("%d of %d: %v", more, price, faults)
 		}
 	}
@@ -442,7 +479,8 @@ func goblTotals(t *rapid.T, code currency.Code, items []transaction.Item) (gross
 	if err := inv.Calculate(); err != nil {
 		t.Fatalf("GOBL: %v", err)
 	}
-	return inv.Totals.TotalWithTax.Rescale(exp).Value(), inv.Totals.Total.Rescale(exp).Value(), inv.Totals.Tax.Rescale(exp).Value()
+	return inv.Totals.TotalWithTax.Rescale(exp).Value(), inv.Totals.Total.Rescale(exp).Value(),
+		inv.Totals.Tax.Rescale(exp).Value()
 }
 
 // TestGOBLAgreesWithinOneMinorUnitPerLine uses GOBL as the oracle. It taxes
@@ -454,7 +492,8 @@ func TestGOBLAgreesWithinOneMinorUnitPerLine(t *testing.T) {
 		items := make([]transaction.Item, rapid.IntRange(1, 6).Draw(t, "items"))
 		for i := range items {
 			items[i] = transaction.Item{
-				Quantity:  num.MakeAmount(rapid.Int64Range(1, 50_000).Draw(t, "quantity"), rapid.Uint32Range(0, 3).Draw(t, "decimals")),
+				Quantity: num.MakeAmount(rapid.Int64Range(1, 50_000).Draw(t, "quantity"),
+					rapid.Uint32Range(0, 3).Draw(t, "decimals")),
 				UnitPrice: rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "unit_price"),
 				Taxes: []transaction.Tax{{
 					Regime: transaction.VAT, Mode: mode,
@@ -472,14 +511,16 @@ func TestGOBLAgreesWithinOneMinorUnitPerLine(t *testing.T) {
 		gross, net, taxed := goblTotals(t, code, items)
 		for _, d := range []int64{totals.Gross - gross, totals.Net - net, totals.Tax - taxed} {
 			if n := int64(len(items)); d > n || d < -n {
-				t.Fatalf("ours %d %d %d, GOBL %d %d %d: more than %d apart", totals.Gross, totals.Net, totals.Tax, gross, net, taxed, n)
+				t.Fatalf("ours %d %d %d, GOBL %d %d %d: more than %d apart", totals.Gross, totals.Net, totals.Tax, gross, net,
+					taxed, n)
 			}
 		}
 	})
 }
 
 func TestCurrencyExponents(t *testing.T) {
-	for code, want := range map[string]int{"EUR": 2, "USD": 2, "HUF": 2, "JPY": 0, "KRW": 0, "CLP": 0, "KWD": 3, "BHD": 3, "TND": 3, "CLF": 4, "UYW": 4, "XAF": 0, "BGN": 2} {
+	for code, want := range map[string]int{"EUR": 2, "USD": 2, "HUF": 2, "JPY": 0, "KRW": 0, "CLP": 0, "KWD": 3, "BHD": 3,
+		"TND": 3, "CLF": 4, "UYW": 4, "XAF": 0, "BGN": 2} {
 		if got, ok := transaction.CurrencyExponent(code); !ok || got != want {
 			t.Errorf("%s: got %d %v, want %d", code, got, ok, want)
 		}
@@ -494,7 +535,8 @@ func TestCurrencyExponents(t *testing.T) {
 	// what we do not know is long gone, no currency, or without a minor unit.
 	differ := map[string]bool{"HUF": true, "MGA": true, "MRU": true}
 	unknown := map[string]bool{}
-	for _, code := range strings.Fields("BYR SKK XAG XAU XBA XBB XBC XBD XDR XPD XPT XTS ZMK BCH BTC JEP GGP IMP XFU GBX CNH USDC") {
+	for _, code := range strings.Fields(
+		"BYR SKK XAG XAU XBA XBB XBC XBD XDR XPD XPT XTS ZMK BCH BTC JEP GGP IMP XFU GBX CNH USDC") {
 		unknown[code] = true
 	}
 	for _, def := range currency.Definitions() {
@@ -527,7 +569,8 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 }
 
 func threeLines() []transaction.Item {
-	item := transaction.Item{Quantity: num.MakeAmount(15, 1), UnitPrice: 7570, Taxes: []transaction.Tax{vat(25, 0), vat(125, 1)}}
+	item := transaction.Item{Quantity: num.MakeAmount(15, 1), UnitPrice: 7570,
+		Taxes: []transaction.Tax{vat(25, 0), vat(125, 1)}}
 	return []transaction.Item{item, item, item}
 }
 
@@ -552,7 +595,8 @@ func BenchmarkCalculate(b *testing.B) {
 func TestQuotasAreDueWhateverThePrice(t *testing.T) {
 	tax := func(mode string, quota, base int64) []transaction.Tax {
 		q, b := num.MakeAmount(quota, 2), num.MakeAmount(base, 0)
-		return []transaction.Tax{{Regime: transaction.IEPS, Mode: mode, Quota: &q, QuotaBase: &b}, {Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: mode}}
+		return []transaction.Tax{{Regime: transaction.IEPS, Mode: mode, Quota: &q, QuotaBase: &b},
+			{Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: mode}}
 	}
 	for name, c := range map[string]struct {
 		price            int64
@@ -566,7 +610,8 @@ func TestQuotasAreDueWhateverThePrice(t *testing.T) {
 		"all of the price":          {145, tax(transaction.Included, 12500, 10), 1450, 0, 1250, false},
 		"a cent more than there is": {145, tax(transaction.Included, 12510, 10), 0, 0, 0, true},
 	} {
-		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "10"), UnitPrice: c.price, Taxes: c.taxes}})
+		totals, faults := transaction.Calculate(
+			[]transaction.Item{{Quantity: quantity(t, "10"), UnitPrice: c.price, Taxes: c.taxes}})
 		if (len(faults) > 0) != c.fault {
 			t.Errorf("%s: %v", name, faults)
 			continue
@@ -575,12 +620,14 @@ func TestQuotasAreDueWhateverThePrice(t *testing.T) {
 			continue
 		}
 		l := totals.Lines[0]
-		if l.Gross != c.gross || l.Net != c.net || l.Taxes[0] != c.ieps || l.Net+l.Taxes[0]+l.Taxes[1] != l.Gross || totals.Net+totals.Tax != totals.Gross {
+		if l.Gross != c.gross || l.Net != c.net || l.Taxes[0] != c.ieps || l.Net+l.Taxes[0]+l.Taxes[1] != l.Gross ||
+			totals.Net+totals.Tax != totals.Gross {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
 	q := num.MakeAmount(250, 2) // of the line's own quantity
-	totals, _ := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "3"), UnitPrice: 100, Taxes: []transaction.Tax{{Regime: transaction.IEPS, Mode: transaction.Added, Quota: &q}}}})
+	totals, _ := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "3"), UnitPrice: 100,
+		Taxes: []transaction.Tax{{Regime: transaction.IEPS, Mode: transaction.Added, Quota: &q}}}})
 	if totals.Gross != 308 {
 		t.Errorf("%+v", totals)
 	}
@@ -591,7 +638,8 @@ func TestTheOnlyTaxOfALineIsTheOneThatIsNotWithheld(t *testing.T) {
 	for _, c := range []struct {
 		taxes []transaction.Tax
 		want  int
-	}{{nil, -1}, {[]transaction.Tax{held}, -1}, {[]transaction.Tax{vat}, 0}, {[]transaction.Tax{held, vat, held}, 1}, {[]transaction.Tax{vat, vat}, -1}} {
+	}{{nil, -1}, {[]transaction.Tax{held}, -1}, {[]transaction.Tax{vat}, 0}, {[]transaction.Tax{held, vat, held}, 1},
+		{[]transaction.Tax{vat, vat}, -1}} {
 		if got := (&transaction.Item{Taxes: c.taxes}).OnlyTax(); got != c.want {
 			t.Errorf("%v: %d, want %d", c.taxes, got, c.want)
 		}

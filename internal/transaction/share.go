@@ -83,14 +83,16 @@ func CheckPaid(t *Transaction) (found []fault.Fault) {
 	var received, settled wide
 	for i := range t.Payments {
 		if t.Payments[i].Amount <= 0 {
-			found = append(found, fault.At(fmt.Sprintf("payments.%d.amount", i), fault.FieldNotValid, "must be more than 0: it is what was received"))
+			found = append(found, fault.At(fmt.Sprintf("payments.%d.amount", i), fault.FieldNotValid,
+				"must be more than 0: it is what was received"))
 		}
 		received.add(t.Payments[i].Amount)
 	}
 	for i := range t.Shares {
 		p := &t.Shares[i]
 		if len(t.Shares) > 1 && p.Amount <= 0 {
-			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.FieldNotValid, "must be more than 0: it is what was paid for it"))
+			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.FieldNotValid,
+				"must be more than 0: it is what was paid for it"))
 		}
 		settled.add(p.Amount)
 	}
@@ -106,7 +108,8 @@ func CheckPaid(t *Transaction) (found []fault.Fault) {
 	case !fits || !also:
 		return []fault.Fault{fault.At("payments", fault.FieldNotValid, "must not add up to more than %d in size", int64(AmountMax))}
 	case in != out && t.CurrencyCode == "":
-		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid, "must add up to what was received, %d, but add up to %d", in, out)}
+		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid,
+			"must add up to what was received, %d, but add up to %d", in, out)}
 	}
 	return nil
 }
@@ -125,7 +128,8 @@ func CheckCorrected(t *Transaction, totals Totals) []fault.Fault {
 		sum.add(t.Shares[i].Amount)
 	}
 	if all, fits := sum.amount(); !fits || all != totals.Gross {
-		return []fault.Fault{fault.At(memberShares, fault.ValidationMatchInvalid, "must add up to what the items come to, %d", totals.Gross)}
+		return []fault.Fault{fault.At(memberShares, fault.ValidationMatchInvalid,
+			"must add up to what the items come to, %d", totals.Gross)}
 	}
 	return nil
 }
@@ -135,7 +139,8 @@ func twice(list []Share) (found []fault.Fault) {
 	seen := map[string]bool{}
 	for i, p := range list {
 		if seen[p.TransactionID] {
-			found = append(found, fault.At(fmt.Sprintf("references.%d.transaction_id", i), fault.ValidationMatchInvalid, "must not be there twice"))
+			found = append(found, fault.At(fmt.Sprintf("references.%d.transaction_id", i), fault.ValidationMatchInvalid,
+				"must not be there twice"))
 		}
 		seen[p.TransactionID] = true
 	}

@@ -36,14 +36,18 @@ func TestReportsOfPaymentsAreRead(t *testing.T) {
 		{"as many as may be", manyPaid(100), "", ""},
 		{"one too many", manyPaid(101), "references.100", fault.FieldNotValid},
 		{"nothing that was paid", cash, "reference_transaction_id", fault.FieldRequired},
-		{"both names", cash + `,"reference_transaction_id":"t1","references":[{"transaction_id":"t2","amount":700}]`, "references", fault.ValidationMatchInvalid},
+		{"both names", cash + `,"reference_transaction_id":"t1","references":[{"transaction_id":"t2","amount":700}]`,
+			"references", fault.ValidationMatchInvalid},
 		{"no payments", `"reference_transaction_id":"t1"`, "payments", fault.FieldRequired},
 		{"no amount", cash + `,"references":[{"transaction_id":"t2"}]`, "references.0.amount", fault.FieldRequired},
 		{"no transaction", cash + `,"references":[{"amount":700}]`, "references.0.transaction_id", fault.FieldRequired},
 		{"items", cash + `,"reference_transaction_id":"t1","items":[]`, "items", fault.UnsupportedField},
 		{"no payment in the list", `"payments":[],"reference_transaction_id":"t1"`, "payments", fault.FieldRequired},
-		{"nothing received", `"payments":[{"type":"CASH","amount":0}],"reference_transaction_id":"t1"`, "payments.0.amount", fault.FieldNotValid},
-		{"less received than paid for", cash + `,"references":[{"transaction_id":"t1","amount":700},{"transaction_id":"t2","amount":1}]`, "references", fault.ValidationMatchInvalid},
+		{"nothing received", `"payments":[{"type":"CASH","amount":0}],"reference_transaction_id":"t1"`, "payments.0.amount",
+			fault.FieldNotValid},
+		{"less received than paid for",
+			cash + `,"references":[{"transaction_id":"t1","amount":700},{"transaction_id":"t2","amount":1}]`, "references",
+			fault.ValidationMatchInvalid},
 		{"the same twice", cash + `,"references":[{"transaction_id":"t1","amount":350},{"transaction_id":"t1","amount":350}]`, "references.1.transaction_id", fault.ValidationMatchInvalid},
 	} {
 		tx, _, err := transaction.Decode(transaction.PaymentReport, paidBody(c.members))
@@ -74,15 +78,19 @@ func TestTaxBesideIEPSIsDueOnIt(t *testing.T) {
 		net, ieps, other int64
 	}{
 		{14674, transaction.Included, "26.5", 10000, 2650, 2024}, {10000, transaction.Added, "26.5", 10000, 2650, 2024},
-		{11948, transaction.Included, "3", 10000, 300, 1648}, {23200, transaction.Included, "100", 10000, 10000, 3200}, {11600, transaction.Added, "0", 11600, 0, 1856},
+		{11948, transaction.Included, "3", 10000, 300, 1648}, {23200, transaction.Included, "100", 10000, 10000, 3200},
+		{11600, transaction.Added, "0", 11600, 0, 1856},
 	} {
 		rate, err := num.AmountFromString(c.rate)
 		if err != nil {
 			t.Fatal(err)
 		}
-		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: num.MakeAmount(1, 0), UnitPrice: c.price, Taxes: []transaction.Tax{
-			{Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: c.mode}, {Rate: rate, Regime: transaction.IEPS, Mode: c.mode}}}})
-		if len(faults) > 0 || totals.Net != c.net || totals.Lines[0].Taxes[1] != c.ieps || totals.Lines[0].Taxes[0] != c.other || totals.Gross != c.net+c.ieps+c.other {
+		totals, faults := transaction.Calculate(
+			[]transaction.Item{{Quantity: num.MakeAmount(1, 0), UnitPrice: c.price, Taxes: []transaction.Tax{
+				{Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: c.mode},
+				{Rate: rate, Regime: transaction.IEPS, Mode: c.mode}}}})
+		if len(faults) > 0 || totals.Net != c.net || totals.Lines[0].Taxes[1] != c.ieps ||
+			totals.Lines[0].Taxes[0] != c.other || totals.Gross != c.net+c.ieps+c.other {
 			t.Errorf("%+v: %+v %v", c, totals, faults)
 		}
 	}

@@ -56,8 +56,9 @@ func (g *Gate) Enter(ctx context.Context, owner string, weight int64) (leave fun
 	}
 	if len(g.waiting[owner]) >= g.queue {
 		g.mu.Unlock()
-		return nil, &fault.Error{Kind: fault.Limited, Message: "too much costly work of this client is waiting", RetryAfter: time.Second,
-			Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait before the next request"}}}
+		return nil, &fault.Error{Kind: fault.Limited, Message: "too much costly work of this client is waiting",
+			RetryAfter: time.Second,
+			Faults:     []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait before the next request"}}}
 	}
 	w := &waiter{weight: weight, enter: make(chan struct{})}
 	if len(g.waiting[owner]) == 0 {

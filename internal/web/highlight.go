@@ -33,16 +33,25 @@ func code(notes, keywords string) grammar {
 }
 
 var (
-	jsonGrammar = grammar{regexp.MustCompile(`("(?:[^"\\\n]|\\.)*")(?:\s*:)|("(?:[^"\\\n]|\\.)*")|(-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b)`), []string{nameClass, textClass, wordClass}}
-	xmlGrammar  = grammar{regexp.MustCompile(`(?s)(<!--.*?-->|<[?!][^>]*>)|(</?[\w:.-]+|/?>)|([\w:.-]+=)("[^"<]*"|'[^'<]*')`), []string{noteClass, nameClass, wordClass, textClass}}
-	shGrammar   = code(`(?m:(?:^|\s)#[^\n]*)`, "if then else fi for in do done until while case esac")
-	tsGrammar   = code(`//[^\n]*|(?s:/\*.*?\*/)`, "async await const else export for function if import from let new return throw type interface try catch true false null")
-	pyGrammar   = code(`#[^\n]*`, "and as async await class def elif else except for from if import in is lambda not or raise return try while with True False None")
+	jsonGrammar = grammar{regexp.MustCompile(
+		`("(?:[^"\\\n]|\\.)*")(?:\s*:)|("(?:[^"\\\n]|\\.)*")|(-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b)`),
+		[]string{nameClass, textClass, wordClass}}
+	xmlGrammar = grammar{regexp.MustCompile(
+		`(?s)(<!--.*?-->|<[?!][^>]*>)|(</?[\w:.-]+|/?>)|([\w:.-]+=)("[^"<]*"|'[^'<]*')`),
+		[]string{noteClass, nameClass, wordClass, textClass}}
+	shGrammar = code(`(?m:(?:^|\s)#[^\n]*)`, "if then else fi for in do done until while case esac")
+	tsGrammar = code(`//[^\n]*|(?s:/\*.*?\*/)`,
+		"async await const else export for function if import from let new return throw type interface try catch true false null")
+	pyGrammar = code(`#[^\n]*`,
+		"and as async await class def elif else except for from if import in is lambda not or raise return try while with True False None")
 
 	grammars = map[string]grammar{
-		"json": jsonGrammar, "xml": xmlGrammar, "sh": shGrammar, "shell": shGrammar, "bash": shGrammar, "ts": tsGrammar, "typescript": tsGrammar, "py": pyGrammar, "python": pyGrammar,
-		"go":   code(`//[^\n]*`, "break case const continue default defer else for func go if import interface map package range return select struct switch type var nil true false"),
-		"java": code(`//[^\n]*|(?s:/\*.*?\*/)`, "class public private static final void new return if else for while try catch throw throws import package int long boolean true false null"),
+		"json": jsonGrammar, "xml": xmlGrammar, "sh": shGrammar, "shell": shGrammar, "bash": shGrammar, "ts": tsGrammar,
+		"typescript": tsGrammar, "py": pyGrammar, "python": pyGrammar,
+		"go": code(`//[^\n]*`,
+			"break case const continue default defer else for func go if import interface map package range return select struct switch type var nil true false"),
+		"java": code(`//[^\n]*|(?s:/\*.*?\*/)`,
+			"class public private static final void new return if else for while try catch throw throws import package int long boolean true false null"),
 	}
 )
 

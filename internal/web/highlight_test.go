@@ -34,10 +34,13 @@ func TestHighlightedTextIsTheTextItself(t *testing.T) {
 			}
 		}
 	}
-	if got := string(web.Highlight("json", `{"a": "b", "n": 12}`)); !strings.Contains(got, `<span class="hl-name">&#34;a&#34;</span>: <span class="hl-text">&#34;b&#34;</span>`) || !strings.Contains(got, `<span class="hl-word">12</span>`) {
+	if got := string(web.Highlight("json", `{"a": "b", "n": 12}`)); !strings.Contains(got,
+		`<span class="hl-name">&#34;a&#34;</span>: <span class="hl-text">&#34;b&#34;</span>`) ||
+		!strings.Contains(got, `<span class="hl-word">12</span>`) {
 		t.Errorf("JSON is not coloured: %s", got)
 	}
-	if got := string(web.Highlight("xml", `<a b="c">d</a>`)); !strings.Contains(got, `<span class="hl-name">&lt;a</span>`) || !strings.Contains(got, `<span class="hl-text">&#34;c&#34;</span>`) {
+	if got := string(web.Highlight("xml", `<a b="c">d</a>`)); !strings.Contains(got,
+		`<span class="hl-name">&lt;a</span>`) || !strings.Contains(got, `<span class="hl-text">&#34;c&#34;</span>`) {
 		t.Errorf("XML is not coloured: %s", got)
 	}
 }

@@ -23,8 +23,10 @@ func TestTextCanBeReadInLightAndDark(t *testing.T) {
 			colours[c[1]] = c[2]
 		}
 		for _, pair := range []struct{ ink, grounds string }{
-			{"ink", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-2", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-3", "paper sheet well"},
-			{"accent", "paper sheet well accent-soft"}, {"accent-ink", "accent"}, {"good", "paper well good-soft"}, {"busy", "paper well busy-soft"}, {"bad", "paper sheet bad-soft"},
+			{"ink", "paper sheet well accent-soft good-soft busy-soft bad-soft"},
+			{"ink-2", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-3", "paper sheet well"},
+			{"accent", "paper sheet well accent-soft"}, {"accent-ink", "accent"}, {"good", "paper well good-soft"},
+			{"busy", "paper well busy-soft"}, {"bad", "paper sheet bad-soft"},
 		} {
 			for ground := range strings.FieldsSeq(pair.grounds) {
 				if got := contrast(t, colours[pair.ink], colours[ground]); got < 4.5 {

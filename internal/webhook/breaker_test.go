@@ -141,7 +141,8 @@ func TestLateSuccessFromBeforeTheOpeningClosesTheBreaker(t *testing.T) {
 	r := webhook.NewReceiver(webhook.Pace{})
 	slow := admit(t, r, breakerEpoch)
 	openReceiver(t, r, breakerEpoch)
-	if c := r.Done(breakerEpoch.Add(time.Second), slow, webhook.Outcome{Event: "x", Delivered: true}); c != webhook.Closed {
+	if c := r.Done(breakerEpoch.Add(time.Second), slow,
+		webhook.Outcome{Event: "x", Delivered: true}); c != webhook.Closed {
 		t.Fatalf("change %d", c)
 	}
 	if s := r.Breaker(); s.Open || s.Window != 1 || s.InFlight != 0 {
@@ -212,7 +213,8 @@ func TestBreakerKeepsItsLawUnderAnySequence(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				s := r.Breaker()
-				if s.InFlight != len(m.flying) || s.InFlight > m.pace.TriesMax || s.Open != m.open || s.Window < 1 || s.Window > m.pace.TriesMax {
+				if s.InFlight != len(m.flying) || s.InFlight > m.pace.TriesMax || s.Open != m.open || s.Window < 1 ||
+					s.Window > m.pace.TriesMax {
 					t.Fatalf("breaker %+v, model %+v", s, m)
 				}
 			},

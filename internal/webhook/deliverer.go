@@ -72,7 +72,8 @@ func New(c Config) (*Hooks, error) {
 	}
 	h := &Hooks{
 		cfg: c, base: trimBase(c.BaseURL),
-		queue:     &lease.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns, Scan: scanDelivery, IDFrom: idFrom},
+		queue: &lease.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns,
+			Scan: scanDelivery, IDFrom: idFrom},
 		receivers: newReceivers(c.Pace, c.Now), pauses: newPauses(c.Now), turns: newTurns(),
 	}
 	var err error
@@ -158,7 +159,8 @@ func (h *Hooks) work(ctx context.Context, a *attempt) {
 		return
 	case a.target.URL == "":
 		h.record(ctx, a, outcome{leased: a.leased, kind: closed, client: a.client})
-		h.cfg.Log.Info("a webhook is closed: its URL was removed", "client", a.client, "event", a.event, "webhook_id", a.ID, "tries", a.Row.tries)
+		h.cfg.Log.Info("a webhook is closed: its URL was removed", "client", a.client, "event", a.event, "webhook_id", a.ID,
+			"tries", a.Row.tries)
 		return
 	case !admitted:
 		h.postpone(ctx, a, 0)
@@ -269,8 +271,9 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 		delay, again := h.cfg.Ladder.Delay(o.rung, try.RetryAfter, h.cfg.Random)
 		if o.status = Pending; !again {
 			o.status = Discarded
-			o.alerts = append(o.alerts, raised{alert.WebhookDiscarded, fmt.Sprintf("%s of %s (webhook_id %s) was discarded after %d attempts; the last one: %s",
-				a.event, a.Row.resourceID, a.ID, a.Row.tries+1, try.Detail)})
+			o.alerts = append(o.alerts, raised{alert.WebhookDiscarded,
+				fmt.Sprintf("%s of %s (webhook_id %s) was discarded after %d attempts; the last one: %s",
+					a.event, a.Row.resourceID, a.ID, a.Row.tries+1, try.Detail)})
 		} else {
 			o.next = h.cfg.DB.Now().Add(delay)
 		}
@@ -284,7 +287,9 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 	h.record(ctx, a, o)
 	switch change {
 	case Opened:
-		h.raise(ctx, alert.WebhookBreakerOpen, a.client, fmt.Sprintf("%s is failing: %s; it is probed every %s, nothing is lost", shown(a.target.URL), try.Detail, a.receiver.pace.ProbeEvery))
+		h.raise(ctx, alert.WebhookBreakerOpen, a.client,
+			fmt.Sprintf("%s is failing: %s; it is probed every %s, nothing is lost", shown(a.target.URL), try.Detail,
+				a.receiver.pace.ProbeEvery))
 	case Closed:
 		h.cfg.Log.Info("a webhook receiver is back", "client", a.client, "receiver", shown(a.target.URL))
 		h.cfg.DB.Wake(eventsTable)

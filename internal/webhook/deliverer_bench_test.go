@@ -58,7 +58,8 @@ func cpuTime() time.Duration {
 }
 
 // newTown is an office with many clients, each with a receiver of its own.
-func newTown(t testing.TB, d *db.DB, clients int, handler func(i int) http.Handler, options ...officeOption) (*office, []string) {
+func newTown(t testing.TB, d *db.DB, clients int, handler func(i int) http.Handler,
+	options ...officeOption) (*office, []string) {
 	t.Helper()
 	ca := must(newAuthority())(t)
 	o := newOffice(t, d, roots(t, ca), options...)
@@ -80,7 +81,8 @@ func fill(b testing.TB, o *office, n, clients int) {
 		batch := make([]webhook.Event, min(n, 200))
 		for i := range batch {
 			id := fmt.Sprintf("op-%d", n-i)
-			batch[i] = webhook.Event{ClientID: clientNo((n - i) % clients), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/v1/transactions/" + id, Series: "s/" + id}
+			batch[i] = webhook.Event{ClientID: clientNo((n - i) % clients), Type: webhook.TransactionCompleted, ResourceID: id,
+				ResourcePath: "/v1/transactions/" + id, Series: "s/" + id}
 		}
 		o.notify(b, batch...)
 		n -= len(batch)
@@ -140,7 +142,8 @@ func benchFirstTry(b *testing.B, d *db.DB, before func(*office)) {
 			mu.Lock()
 			begun[id] = time.Now()
 			mu.Unlock()
-			o.notify(b, webhook.Event{ClientID: clientNo(i % clients), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/v1/transactions/" + id, Series: "s/" + id})
+			o.notify(b, webhook.Event{ClientID: clientNo(i % clients), Type: webhook.TransactionCompleted, ResourceID: id,
+				ResourcePath: "/v1/transactions/" + id, Series: "s/" + id})
 		})
 	}
 	<-all
@@ -161,11 +164,13 @@ func fillWaiting(b testing.TB, d *db.DB, n int, after time.Duration) {
 		rows := make([][]any, min(n, 2000))
 		for i := range rows {
 			id := fmt.Sprintf("old-%d", n-i)
-			rows[i] = []any{fmt.Sprintf("%012x%028x", created.UnixMilli(), n-i), "c_dead", webhook.TransactionCompleted, id, "/v1/transactions/" + id,
+			rows[i] = []any{fmt.Sprintf("%012x%028x", created.UnixMilli(), n-i), "c_dead", webhook.TransactionCompleted, id,
+				"/v1/transactions/" + id,
 				"c_dead " + webhook.TransactionCompleted, "pending", int64(3), int64(3), db.Micros(created), due + int64(n-i)}
 		}
 		err := d.Write(b.Context(), func(tx *db.Tx) error {
-			return tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,tries,rung,created_at,due_at", rows...)
+			return tx.Insert("webhook_events",
+				"webhook_id,client_id,event_type,resource_id,resource_path,lane,status,tries,rung,created_at,due_at", rows...)
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -241,7 +246,8 @@ func benchIsolation(b *testing.B, d *db.DB, slow bool) {
 	var backlog []webhook.Event
 	for i := range 1000 {
 		id := fmt.Sprint("backlog-", i)
-		backlog = append(backlog, webhook.Event{ClientID: clientNo(0), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
+		backlog = append(backlog, webhook.Event{ClientID: clientNo(0), Type: webhook.TransactionCompleted, ResourceID: id,
+			ResourcePath: "/" + id})
 	}
 	if slow {
 		o.notify(b, backlog...)
@@ -258,7 +264,8 @@ func benchIsolation(b *testing.B, d *db.DB, slow bool) {
 			mu.Lock()
 			begun[id] = time.Now()
 			mu.Unlock()
-			o.notify(b, webhook.Event{ClientID: clientNo(i % clients), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
+			o.notify(b, webhook.Event{ClientID: clientNo(i % clients), Type: webhook.TransactionCompleted, ResourceID: id,
+				ResourcePath: "/" + id})
 		})
 	}
 	<-all

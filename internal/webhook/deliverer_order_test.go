@@ -175,7 +175,9 @@ func TestRetriesAndRedeliveriesDoNotHoldNewerEventsBack(t *testing.T) {
 		}
 		o.notify(t, in("third"))
 		stop = o.open(t)
-		eventually(t, "the third is delivered", func() bool { return len(o.list(t, webhook.Filter{Status: "delivered"})) == 2 })
+		eventually(t, "the third is delivered", func() bool {
+			return len(o.list(t, webhook.Filter{Status: "delivered"})) == 2
+		})
 		stop()
 	})
 	b.check(t)

@@ -64,7 +64,8 @@ func (h *Hooks) record(ctx context.Context, a *attempt, o outcome) {
 		}
 	}
 	if err != nil {
-		h.cfg.Log.Warn("record a delivery attempt: it may be sent again", "client", o.client, "webhook_id", a.ID, "status", o.try.Status, "error", err)
+		h.cfg.Log.Warn("record a delivery attempt: it may be sent again", "client", o.client, "webhook_id", a.ID, "status",
+			o.try.Status, "error", err)
 	}
 }
 
@@ -123,7 +124,8 @@ func (o outcome) arguments(now time.Time, inline any) []any {
 	if o.status == Pending {
 		closedAt, next = nil, db.Micros(o.next)
 	}
-	return []any{o.ID, o.Token, int64(o.Row.tries + 1), int64(o.try.Status), db.Micros(o.deliveredAt), inline, string(o.status), int64(o.rung), closedAt, next}
+	return []any{o.ID, o.Token, int64(o.Row.tries + 1), int64(o.try.Status), db.Micros(o.deliveredAt), inline,
+		string(o.status), int64(o.rung), closedAt, next}
 }
 
 // tryRecord is a try as it is stored.
@@ -159,8 +161,9 @@ func decodeTry(text string) (Try, error) {
 		return Try{}, fmt.Errorf("read the record of a delivery attempt: %w", err)
 	}
 	return Try{
-		At: db.FromMicros(r.At), URL: r.URL, Address: r.Address, Status: r.Status, Reply: r.Reply, Latency: time.Duration(r.LatencyUS) * time.Microsecond,
-		Class: r.Class, Detail: r.Detail, KeyID: r.KeyID, Hops: r.Hops, RetryAfter: time.Duration(r.RetryUS) * time.Microsecond,
+		At: db.FromMicros(r.At), URL: r.URL, Address: r.Address, Status: r.Status, Reply: r.Reply,
+		Latency: time.Duration(r.LatencyUS) * time.Microsecond,
+		Class:   r.Class, Detail: r.Detail, KeyID: r.KeyID, Hops: r.Hops, RetryAfter: time.Duration(r.RetryUS) * time.Microsecond,
 		Body: r.Body, Headers: r.Headers,
 	}, nil
 }

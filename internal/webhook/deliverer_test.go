@@ -52,7 +52,8 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 		var events []webhook.Event
 		add := func(i, n int) {
 			id := fmt.Sprintf("op-%d-%d", i, n)
-			events = append(events, webhook.Event{ClientID: clientNo(i), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
+			events = append(events, webhook.Event{ClientID: clientNo(i), Type: webhook.TransactionCompleted, ResourceID: id,
+				ResourcePath: "/" + id})
 		}
 		for n := range 5 * perClient {
 			add(0, n)
@@ -109,7 +110,8 @@ func TestAHolderThatLostItsLeaseRecordsNothing(t *testing.T) {
 		eventually(t, "the first one gives up", func() bool { return strings.Contains(o.logged(), "it may be sent again") })
 		stop()
 		row := o.one(t)
-		if tries := o.tries(t, row.WebhookID); row.Status != webhook.Delivered || row.Tries != 1 || len(tries) != 1 || tries[0].Status != 200 {
+		if tries := o.tries(t, row.WebhookID); row.Status != webhook.Delivered || row.Tries != 1 || len(tries) != 1 ||
+			tries[0].Status != 200 {
 			t.Errorf("%+v, tries %+v", row, tries)
 		}
 	})
@@ -129,7 +131,8 @@ func TestDeliveredAtOfARetryNeverGoesBack(t *testing.T) {
 	begun := time.Now()
 	var calls atomic.Int64
 	o := newOffice(t, dbtest.SQLite(t), roots, func(c *webhook.Config) {
-		c.Now = func() time.Time { return begun.Add(-time.Duration(calls.Add(1)) * time.Minute) } // a clock that runs backwards
+		// a clock that runs backwards
+		c.Now = func() time.Time { return begun.Add(-time.Duration(calls.Add(1)) * time.Minute) }
 	})
 	o.setTarget(client, url)
 	stop := o.open(t)
@@ -197,7 +200,8 @@ func TestAnAlertIsRaisedForABreakerThatOpens(t *testing.T) {
 			t.Errorf("alert: %+v", a)
 		}
 		states := o.Receivers(webhook.AnyClient)
-		if len(states) != 1 || !states[0].Breaker.Open || states[0].URL != url || states[0].ClientID != client || len(o.Receivers("c_other")) != 0 {
+		if len(states) != 1 || !states[0].Breaker.Open || states[0].URL != url || states[0].ClientID != client ||
+			len(o.Receivers("c_other")) != 0 {
 			t.Errorf("receivers: %+v", states)
 		}
 		tried := 0
@@ -215,10 +219,13 @@ func TestATryIsStoredAsItWas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		want := webhook.Try{
-			At: db.FromMicros(rapid.Int64Range(0, 1<<51).Draw(rt, "at")), URL: rapid.String().Draw(rt, "url"), Address: rapid.String().Draw(rt, "address"),
-			Status: rapid.IntRange(0, 999).Draw(rt, "status"), Reply: rapid.SliceOfN(rapid.Byte(), 1, 4096).Draw(rt, "reply"),
-			Latency: time.Duration(rapid.Int64Range(0, 1<<40).Draw(rt, "latency")) * time.Microsecond, Class: webhook.Class(rapid.String().Draw(rt, "class")),
-			Detail: rapid.String().Draw(rt, "detail"), KeyID: rapid.String().Draw(rt, "kid"), Hops: rapid.IntRange(0, 3).Draw(rt, "hops"),
+			At: db.FromMicros(rapid.Int64Range(0, 1<<51).Draw(rt, "at")), URL: rapid.String().Draw(rt, "url"),
+			Address: rapid.String().Draw(rt, "address"),
+			Status:  rapid.IntRange(0, 999).Draw(rt, "status"), Reply: rapid.SliceOfN(rapid.Byte(), 1, 4096).Draw(rt, "reply"),
+			Latency: time.Duration(rapid.Int64Range(0, 1<<40).Draw(rt, "latency")) * time.Microsecond,
+			Class:   webhook.Class(rapid.String().Draw(rt, "class")),
+			Detail:  rapid.String().Draw(rt, "detail"), KeyID: rapid.String().Draw(rt, "kid"),
+			Hops:       rapid.IntRange(0, 3).Draw(rt, "hops"),
 			RetryAfter: time.Duration(rapid.Int64Range(0, 1<<40).Draw(rt, "retry")) * time.Microsecond,
 		}
 		text, err := webhook.EncodeTry(want)

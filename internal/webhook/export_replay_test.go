@@ -53,7 +53,8 @@ func PageStatements() []Statement {
 	narrow, narrowArgs := w.conditions("00")
 	list := func(clientID string, f Filter) Statement {
 		where, args := f.conditions(clientID)
-		return Statement{"SELECT " + rowColumns + " FROM webhook_events WHERE " + where + " ORDER BY webhook_id DESC LIMIT 20", args}
+		return Statement{"SELECT " + rowColumns + " FROM webhook_events WHERE " + where +
+			" ORDER BY webhook_id DESC LIMIT 20", args}
 	}
 	return []Statement{
 		{pendingSQL, nil}, {discardedSQL, []any{"c", 10}}, {sinceSQL + "10", []any{"", "f"}},

@@ -51,7 +51,8 @@ func (h *Hooks) Find(ctx context.Context, webhookID string) (e EventRow, clientI
 
 func (h *Hooks) find(r db.Reader, webhookID string) (e EventRow, clientID string, err error) {
 	e, err = h.scanRow(func(dest ...any) error {
-		return r.Row("SELECT "+rowColumns+", client_id FROM "+eventsTable+" WHERE webhook_id = $1", webhookID).Scan(append(dest, &clientID)...)
+		return r.Row("SELECT "+rowColumns+", client_id FROM "+eventsTable+" WHERE webhook_id = $1",
+			webhookID).Scan(append(dest, &clientID)...)
 	})
 	if errors.Is(err, db.ErrNoRows) {
 		return EventRow{}, "", unknownEvent()
@@ -81,7 +82,8 @@ func (h *Hooks) EventsAt(r db.Reader, clientID, resourceID string, at time.Time)
 	first := idFrom(at.Truncate(time.Millisecond))
 	end := idFrom(at.Truncate(time.Millisecond).Add(time.Millisecond))
 	list, err := db.Collect(r, h.scanRow, "SELECT "+rowColumns+" FROM "+eventsTable+
-		" WHERE client_id = $1 AND webhook_id >= $2 AND webhook_id < $3 AND resource_id = $4 ORDER BY webhook_id", clientID, first, end, resourceID)
+		" WHERE client_id = $1 AND webhook_id >= $2 AND webhook_id < $3 AND resource_id = $4 ORDER BY webhook_id", clientID,
+		first, end, resourceID)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of %s: %w", resourceID, err)
 	}

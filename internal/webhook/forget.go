@@ -20,7 +20,8 @@ const forgetSet = 100
 func (h *Hooks) ForgetEvents(ctx context.Context, clientID string, closedBefore time.Time) (int, error) {
 	return h.cfg.DB.Trim(ctx, db.Trim{
 		Table: eventsTable, Key: "webhook_id", By: "webhook_id", Before: idFrom(closedBefore), // none was closed before it was made
-		Of: "client_id = $1", Where: "closed_at IS NOT NULL AND closed_at < $2 AND due_at IS NULL AND lease_until IS NULL", Args: []any{clientID, db.Micros(closedBefore)},
+		Of: "client_id = $1", Where: "closed_at IS NOT NULL AND closed_at < $2 AND due_at IS NULL AND lease_until IS NULL",
+		Args: []any{clientID, db.Micros(closedBefore)},
 		Also: func(tx *db.Tx, keys [][]any) error {
 			return tx.ExecEach("DELETE FROM webhook_tries WHERE webhook_id = $1", keys)
 		},

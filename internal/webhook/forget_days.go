@@ -16,9 +16,10 @@ import (
 // is of a client who is held, keeps its day, and ForgetEvents takes what others
 // have of it. It answers how many events and tries are gone.
 func (h *Hooks) ForgetDays(ctx context.Context, held []string, closedBefore time.Time) (events, tries int, err error) {
-	events, wrong := schema.DropDays(ctx, h.cfg.DB, eventsTable, closedBefore, func(r db.Reader, day schema.Partition) (bool, error) {
-		return stayIn(r, day, held, closedBefore)
-	})
+	events, wrong := schema.DropDays(ctx, h.cfg.DB, eventsTable, closedBefore,
+		func(r db.Reader, day schema.Partition) (bool, error) {
+			return stayIn(r, day, held, closedBefore)
+		})
 	tries, err = schema.DropDays(ctx, h.cfg.DB, "webhook_tries", closedBefore, schema.StaysWith(eventsTable))
 	if err := errors.Join(wrong, err); err != nil {
 		return events, tries, fmt.Errorf("forget days of events: %w", err)
@@ -36,7 +37,8 @@ func stayIn(r db.Reader, day schema.Partition, held []string, closedBefore time.
 		return true, err
 	}
 	for _, client := range held {
-		err := r.Row("SELECT count(*) FROM (SELECT 1 FROM webhook_events WHERE client_id = $1 AND "+where+" LIMIT 1) AS theirs", append([]any{client}, args...)...).Scan(&late)
+		err := r.Row("SELECT count(*) FROM (SELECT 1 FROM webhook_events WHERE client_id = $1 AND "+where+
+			" LIMIT 1) AS theirs", append([]any{client}, args...)...).Scan(&late)
 		if err != nil || late > 0 {
 			return true, err
 		}

@@ -18,7 +18,8 @@ func pastDays(t testing.TB, owner string, days int) {
 	t.Helper()
 	d := dbtest.Open(t, db.Config{URL: owner, NoWorkers: true})
 	for _, table := range []string{"webhook_events", "webhook_tries"} {
-		for _, text := range []string{"DROP TABLE " + table + "_before", "UPDATE partitioned SET first_day = 1 WHERE name = '" + table + "'",
+		for _, text := range []string{"DROP TABLE " + table + "_before",
+			"UPDATE partitioned SET first_day = 1 WHERE name = '" + table + "'",
 			fmt.Sprintf("SELECT count(make_partition('%s', current_date - DATE '1970-01-01' + n, 1000000000000)) FROM generate_series(%d, 2) AS n WHERE n < %d OR n > -2", table, -days, 7-days)} {
 			if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(text) }); err != nil {
 				t.Fatal(err)
@@ -123,8 +124,10 @@ func TestAnOldEventIsSentAgainAtOnce(t *testing.T) {
 	ids := []string{webhook.IDFrom(old) + strings.Repeat("0", 28), webhook.IDFrom(old) + strings.Repeat("1", 28)}
 	for _, id := range ids {
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,tries,created_at,closed_at",
-				[]any{id, client, webhook.TransactionCompleted, "r", "/r", client + " " + webhook.TransactionCompleted, "delivered", 1, db.Micros(old), db.Micros(old)})
+			return tx.Insert("webhook_events",
+				"webhook_id,client_id,event_type,resource_id,resource_path,lane,status,tries,created_at,closed_at",
+				[]any{id, client, webhook.TransactionCompleted, "r", "/r", client + " " + webhook.TransactionCompleted,
+					"delivered", 1, db.Micros(old), db.Micros(old)})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -142,11 +145,13 @@ func TestAnOldEventIsSentAgainAtOnce(t *testing.T) {
 		}
 	}
 	eventually(t, "all is recorded", func() bool { return o.count(t, "due_at IS NOT NULL") == 0 })
-	if events, _, err := o.ForgetDays(t.Context(), nil, d.Now().AddDate(0, 0, -webhook.KeptDays)); events != 0 || err != nil {
+	if events, _, err := o.ForgetDays(t.Context(), nil, d.Now().AddDate(0, 0, -webhook.KeptDays)); events != 0 ||
+		err != nil {
 		t.Errorf("%d events are gone with the day: %v", events, err)
 	}
 	dbtest.Ahead(t, d, 90)
-	if _, tries, err := o.ForgetDays(t.Context(), nil, d.Now()); tries != 2 || err != nil || rowsOf(t, d, "SELECT count(*) FROM webhook_events WHERE webhook_id < $1", ids[1]+"0") != 0 {
+	if _, tries, err := o.ForgetDays(t.Context(), nil, d.Now()); tries != 2 || err != nil ||
+		rowsOf(t, d, "SELECT count(*) FROM webhook_events WHERE webhook_id < $1", ids[1]+"0") != 0 {
 		t.Errorf("in due time the day is not gone, but %d tries: %v", tries, err)
 	}
 	box.check(t)

@@ -23,13 +23,15 @@ func closedEvents(t testing.TB, d *db.DB, clientID string, day time.Time, n int)
 			at := day.Add(time.Duration(i) * 24 * time.Hour / time.Duration(n))
 			id := webhook.IDFrom(at) + fmt.Sprintf("%020x%s", i, clientID)
 			id = (id + "0000000000000000000000000000000000000000")[:40]
-			events = append(events, []any{id, clientID, "transactions.transaction_completed", fmt.Sprint("op-", i), "/v1/x", clientID, "delivered", db.Micros(at), db.Micros(at), `{"at":` + fmt.Sprint(db.Micros(at)) + `}`})
+			events = append(events, []any{id, clientID, "transactions.transaction_completed", fmt.Sprint("op-", i), "/v1/x",
+				clientID, "delivered", db.Micros(at), db.Micros(at), `{"at":` + fmt.Sprint(db.Micros(at)) + `}`})
 			if i%4 == 0 {
 				tries = append(tries, []any{id, 1, `{"at":` + fmt.Sprint(db.Micros(at)) + `}`})
 			}
 		}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return errors.Join(tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,created_at,closed_at,first_try", events...),
+			return errors.Join(tx.Insert("webhook_events",
+				"webhook_id,client_id,event_type,resource_id,resource_path,lane,status,created_at,closed_at,first_try", events...),
 				tx.Insert("webhook_tries", "webhook_id,try,record", tries...))
 		})
 		if err != nil {
@@ -89,7 +91,8 @@ func TestClosedEventsAreForgottenInSteps(t *testing.T) {
 		before := d.Now().AddDate(0, 0, -webhook.KeptDays)
 		err := d.Write(t.Context(), func(tx *db.Tx) error { // one closed late, one asked for again, one of them not closed
 			return errors.Join(
-				tx.Exec("UPDATE webhook_events SET closed_at = $1 WHERE client_id = $2 AND resource_id = 'op-0'", db.Micros(before), client),
+				tx.Exec("UPDATE webhook_events SET closed_at = $1 WHERE client_id = $2 AND resource_id = 'op-0'",
+					db.Micros(before), client),
 				tx.Exec("UPDATE webhook_events SET closed_at = NULL, due_at = $1, status = 'pending' WHERE client_id = $2 AND resource_id = 'op-1'", db.Micros(d.Now().Add(time.Hour)), client))
 		})
 		if err != nil {
@@ -108,7 +111,8 @@ func TestClosedEventsAreForgottenInSteps(t *testing.T) {
 				t.Errorf("%s has %d events left, want %d", clientID, left, want)
 			}
 		}
-		if lost := rowsOf(t, d, "SELECT count(*) FROM webhook_tries t WHERE NOT EXISTS (SELECT 1 FROM webhook_events e WHERE e.webhook_id = t.webhook_id)"); lost != 0 {
+		if lost := rowsOf(t, d,
+			"SELECT count(*) FROM webhook_tries t WHERE NOT EXISTS (SELECT 1 FROM webhook_events e WHERE e.webhook_id = t.webhook_id)"); lost != 0 {
 			t.Errorf("%d tries are left of nothing", lost)
 		}
 		if again, err := o.ForgetEvents(t.Context(), client, before); again != 0 || err != nil {
@@ -130,7 +134,8 @@ func BenchmarkForgetEvents(b *testing.B) {
 			closedEvents(b, d, "c_young", d.Now(), 1)
 			b.StartTimer()
 			longest, writes := writesBeside(b, d, func() {
-				if gone, err := o.ForgetEvents(b.Context(), client, d.Now().AddDate(0, 0, -webhook.KeptDays)); gone != n || err != nil {
+				if gone, err := o.ForgetEvents(b.Context(), client, d.Now().AddDate(0, 0, -webhook.KeptDays)); gone != n ||
+					err != nil {
 					b.Fatalf("forgot %d events: %v", gone, err)
 				}
 			})

@@ -22,9 +22,12 @@ import (
 func FuzzReply(f *testing.F) {
 	needs.NotRaced(f, "inputs one after another")
 	for _, text := range []string{
-		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 500 x\r\nRetry-After: 9\r\n\r\n",
-		"HTTP/1.1 302 Found\r\nLocation: //evil\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
-		"HTTP/1.1 2", "\x16\x03\x01", "", "HTTP/2 200\r\n\r\n", "HTTP/1.1 200 OK\r\n" + "A: b\r\n", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n",
+		"HTTP/1.1 500 x\r\nRetry-After: 9\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nLocation: //evil\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+		"HTTP/1.1 2", "\x16\x03\x01", "", "HTTP/2 200\r\n\r\n", "HTTP/1.1 200 OK\r\n" + "A: b\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 	} {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
@@ -32,7 +35,8 @@ func FuzzReply(f *testing.F) {
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte, open bool) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Exchange: webhook.ExchangeTimeout})
+			s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}),
+				Exchange: webhook.ExchangeTimeout})
 			s.Over(func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				go func() {

@@ -65,11 +65,13 @@ func TestHardCase18TheReceiverDiesAfterReadingAndHearsItAgain(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		stop()
 		got := b.all()
-		if len(got) != 2 || got[0].WebhookID != got[1].WebhookID || got[1].DeliveredAt.Sub(got[0].DeliveredAt) != 5*time.Second ||
+		if len(got) != 2 || got[0].WebhookID != got[1].WebhookID ||
+			got[1].DeliveredAt.Sub(got[0].DeliveredAt) != 5*time.Second ||
 			got[0].header.Get(webhook.HeaderSignature) == got[1].header.Get(webhook.HeaderSignature) {
 			t.Errorf("received %+v", got)
 		}
-		if tries := o.tries(t, got[0].WebhookID); len(tries) != 2 || tries[0].Class != webhook.ClassClosed || tries[1].Class != "" {
+		if tries := o.tries(t, got[0].WebhookID); len(tries) != 2 || tries[0].Class != webhook.ClassClosed ||
+			tries[1].Class != "" {
 			t.Errorf("tries: %+v", tries)
 		}
 	})
@@ -240,7 +242,8 @@ func TestWithoutAKeyDeliveriesWaitUnsigned(t *testing.T) {
 			o.notify(t, event(fmt.Sprint("op-", i)))
 		}
 		eventually(t, "an alert", func() bool { return len(o.alerts(t, alert.SigningKeyMissing)) == 1 })
-		if rows := o.list(t, webhook.Filter{Status: "pending"}); len(rows) != 5 || rows[0].Tries != 0 || len(b.all()) != seen {
+		if rows := o.list(t, webhook.Filter{Status: "pending"}); len(rows) != 5 || rows[0].Tries != 0 ||
+			len(b.all()) != seen {
 			t.Errorf("without a key: %+v, %d requests", rows, len(b.all())-seen)
 		}
 		o.change(func(_ map[string]string, keys map[string]webhook.Keys) {

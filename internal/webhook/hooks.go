@@ -79,12 +79,15 @@ func (h *Hooks) Notify(tx *db.Tx, events ...Event) error {
 			status, due, closed, series = Unsubscribed, nil, now, nil
 		}
 		wake = wake || status == Pending
-		rows = append(rows, []any{newEventID(tx.Now(), h.serial.Add(1)), e.ClientID, e.Type, e.ResourceID, e.ResourcePath, laneOf(e.ClientID, e.Type), series, string(status), now, closed, due})
+		rows = append(rows, []any{newEventID(tx.Now(), h.serial.Add(1)), e.ClientID, e.Type, e.ResourceID, e.ResourcePath,
+			laneOf(e.ClientID, e.Type), series, string(status), now, closed, due})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := tx.Insert(eventsTable, "webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,closed_at,due_at", rows...); err != nil {
+	if err := tx.Insert(eventsTable,
+		"webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,closed_at,due_at",
+		rows...); err != nil {
 		return fmt.Errorf("store events: %w", err)
 	}
 	if wake {

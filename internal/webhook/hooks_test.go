@@ -38,14 +38,16 @@ func TestAnEventIsDeliveredSignedAndRecorded(t *testing.T) {
 
 		row := o.one(t)
 		want := webhook.Notification{
-			EventType: "transactions.transaction_completed", ResourceID: "op-1", ResourceURL: "https://api.example/v1/transactions/op-1",
-			WebhookID: row.WebhookID, DeliveredAt: got.DeliveredAt,
+			EventType: "transactions.transaction_completed", ResourceID: "op-1",
+			ResourceURL: "https://api.example/v1/transactions/op-1",
+			WebhookID:   row.WebhookID, DeliveredAt: got.DeliveredAt,
 		}
 		if got.Notification != want || got.DeliveredAt.Before(begun) || got.header.Get("X-Service-Hmac-SHA256-Next") != "" {
 			t.Errorf("received %s", got.body)
 		}
 		text := must(json.Marshal(row))(t)
-		members := `{"webhook_id":"` + row.WebhookID + `","event_type":"transactions.transaction_completed","resource_id":"op-1",` +
+		members := `{"webhook_id":"` + row.WebhookID +
+			`","event_type":"transactions.transaction_completed","resource_id":"op-1",` +
 			`"resource_url":"https://api.example/v1/transactions/op-1","status":"delivered","tries":1,"next_try_at":null,"last_status":202,` +
 			`"created_at":"` + row.CreatedAt.Format("2006-01-02T15:04:05Z") + `"}`
 		if string(text) != members {
@@ -56,8 +58,10 @@ func TestAnEventIsDeliveredSignedAndRecorded(t *testing.T) {
 			t.Fatalf("%d tries", len(tries))
 		}
 		try := tries[0]
-		if try.URL != url || !strings.HasPrefix(try.Address, "127.0.0.1:") || try.Status != 202 || try.Class != "" || try.KeyID != "k1" ||
-			try.Latency <= 0 || try.At.Before(begun) || len(try.Reply) != webhook.ReplyBytesKept || !strings.HasPrefix(string(try.Reply), "thanks") {
+		if try.URL != url || !strings.HasPrefix(try.Address, "127.0.0.1:") || try.Status != 202 || try.Class != "" ||
+			try.KeyID != "k1" ||
+			try.Latency <= 0 || try.At.Before(begun) || len(try.Reply) != webhook.ReplyBytesKept ||
+			!strings.HasPrefix(string(try.Reply), "thanks") {
 			t.Errorf("record of the try: %+v", try)
 		}
 	})
@@ -143,14 +147,16 @@ func TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem(t *testing.T) {
 			return e
 		}
 		o.notify(t, news("nobody asked"), event("kept"))
-		if rows := o.list(t, webhook.Filter{}); len(rows) != 1 || rows[0].ResourceID != "kept" || rows[0].Status != webhook.Unsubscribed {
+		if rows := o.list(t, webhook.Filter{}); len(rows) != 1 || rows[0].ResourceID != "kept" ||
+			rows[0].Status != webhook.Unsubscribed {
 			t.Errorf("stored %+v", rows)
 		}
 		o.notify(t, news("nobody asked either"))
 		o.setTarget(client+" "+webhook.TransactionUpdated, url)
 		stop := o.open(t)
 		o.notify(t, news("asked for"))
-		if got := b.wait(t, seen+1)[seen]; got.EventType != "transactions.transaction_updated" || got.ResourceID != "asked for" {
+		if got := b.wait(t, seen+1)[seen]; got.EventType != "transactions.transaction_updated" ||
+			got.ResourceID != "asked for" {
 			t.Errorf("received %s", got.body)
 		}
 		stop()
@@ -174,13 +180,16 @@ func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
 		o.setTarget(client+" "+webhook.LookupBatchCompleted, s.URL+"/two")
 		seen := len(one.all())
 		stop := o.open(t)
-		batch := webhook.Event{ClientID: client, Type: webhook.LookupBatchCompleted, ResourceID: "b-1", ResourcePath: "/lookup/v2/batch-validations/b-1"}
-		single := webhook.Event{ClientID: client, Type: webhook.LookupSingleCompleted, ResourceID: "v-1", ResourcePath: "/lookup/v2/single-validations/v-1"}
+		batch := webhook.Event{ClientID: client, Type: webhook.LookupBatchCompleted, ResourceID: "b-1",
+			ResourcePath: "/lookup/v2/batch-validations/b-1"}
+		single := webhook.Event{ClientID: client, Type: webhook.LookupSingleCompleted, ResourceID: "v-1",
+			ResourcePath: "/lookup/v2/single-validations/v-1"}
 		o.notify(t, event("op-1"), batch, single)
 		if got := one.wait(t, seen+1)[seen]; got.ResourceID != "op-1" {
 			t.Errorf("the first address received %s", got.body)
 		}
-		if got := two.wait(t, seen+1)[seen]; got.ResourceID != "b-1" || got.ResourceURL != "https://api.example/lookup/v2/batch-validations/b-1" {
+		if got := two.wait(t, seen+1)[seen]; got.ResourceID != "b-1" ||
+			got.ResourceURL != "https://api.example/lookup/v2/batch-validations/b-1" {
 			t.Errorf("the second address received %s", got.body)
 		}
 		eventually(t, "recorded", func() bool { return len(o.list(t, webhook.Filter{Status: "delivered"})) == 2 })
@@ -202,7 +211,8 @@ func TestListNarrowsAndPages(t *testing.T) {
 		}
 		o.setTarget(client, "https://127.0.0.1:1/hook") // nobody sends: the deliverer is closed
 		o.notify(t, event("d"), event("e"))
-		o.notify(t, webhook.Event{ClientID: "c_other", Type: webhook.TransactionCompleted, ResourceID: "theirs", ResourcePath: "/x"})
+		o.notify(t, webhook.Event{ClientID: "c_other", Type: webhook.TransactionCompleted, ResourceID: "theirs",
+			ResourcePath: "/x"})
 
 		if got := ids(o.list(t, webhook.Filter{Status: "unsubscribed"})); !slices.Equal(got, []string{"c", "b", "a"}) {
 			t.Errorf("unsubscribed: %v", got)
@@ -263,7 +273,8 @@ func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
 		"status":    {webhook.Filter{Status: "gone"}, false},
 		"cursor":    {webhook.Filter{After: "' OR 1=1"}, false},
 	} {
-		if _, _, err := o.List(t.Context(), client, c.f); (err == nil) != c.ok || !c.ok && fault.KindOf(err) != fault.Invalid {
+		if _, _, err := o.List(t.Context(), client, c.f); (err == nil) != c.ok ||
+			!c.ok && fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

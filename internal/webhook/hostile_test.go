@@ -106,11 +106,18 @@ var hostiles = sync.OnceValue(func() []hostile {
 		{"endless chunked body", "", 200, kept, false, then(ok+"Transfer-Encoding: chunked\r\n\r\n", func(c net.Conn) {
 			pour(c, []byte("400\r\n"+string(kilo)+"\r\n"))
 		})},
-		{"gzip bomb", "", 200, kept, false, then(ok+fmt.Sprintf("Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(gz)), func(c net.Conn) { _, _ = c.Write(gz); hang(c) })},
+		{"gzip bomb", "", 200, kept, false, then(
+			ok+fmt.Sprintf("Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(gz)),
+			func(c net.Conn) {
+				_, _ = c.Write(gz)
+				hang(c)
+			})},
 		{"10 MB of headers", "", 200, 0, false, then(ok, pourHeaders)},
 		{"one endless header", "", 200, 0, false, then(ok+"X-Pad: ", func(c net.Conn) { pour(c, kilo) })},
 		{"slow headers", "", 200, 0, true, then(ok+"X-Slow: ", func(c net.Conn) { drip(c, 'x') })},
-		{"one byte at a time", "", 200, -1, true, then(ok+"Content-Length: 1000000\r\n\r\n", func(c net.Conn) { drip(c, 'x') })},
+		{"one byte at a time", "", 200, -1, true, then(ok+"Content-Length: 1000000\r\n\r\n", func(c net.Conn) {
+			drip(c, 'x')
+		})},
 		{"silence after the status line", "", 204, 0, true, then("HTTP/1.1 204 No Content\r\n", hang)},
 		{"silence after the headers", "", 200, 0, true, then(ok+"Content-Length: 5\r\n\r\n", hang)},
 		{"reset after the status line", "", 200, 0, false, then(ok, reset)},
@@ -119,21 +126,33 @@ var hostiles = sync.OnceValue(func() []hostile {
 		{"nonsense after the status line", "", 200, 0, false, then(ok+"no header at all\r\n\r\n", hang)},
 		{"broken chunks", "", 200, 0, false, then(ok+"Transfer-Encoding: chunked\r\n\r\nzz\r\n", hang)},
 		{"two content lengths", "", 200, 0, false, then(ok+"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", hang)},
-		{"early hints first", "", 200, 2, false, then("HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"+ok+"Connection: close\r\nContent-Length: 2\r\n\r\nhi", hang)},
-		{"early hints, then cut after the status line", "", 200, 0, false, then("HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"+ok+"X: ", func(net.Conn) {})},
+		{"early hints first", "", 200, 2, false,
+			then("HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"+ok+
+				"Connection: close\r\nContent-Length: 2\r\n\r\nhi", hang)},
+		{"early hints, then cut after the status line", "", 200, 0, false,
+			then("HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"+ok+"X: ", func(net.Conn) {})},
 
-		{"head up to its limit, then silence", "", 200, 0, true, then(ok+strings.Repeat("X-Pad: "+strings.Repeat("y", 8000)+"\r\n", 7), hang)},
+		{"head up to its limit, then silence", "", 200, 0, true,
+			then(ok+strings.Repeat("X-Pad: "+strings.Repeat("y", 8000)+"\r\n", 7), hang)},
 		{"many small headers, then silence", "", 200, 0, true, then(ok+strings.Repeat("A: b\r\n", 10000), hang)},
 		{"many different headers, then silence", "", 200, 0, true, then(ok+differentHeaders(), hang)},
 		{"body up to its limit, then silence", "", 200, kept, true, then(ok+"\r\n"+strings.Repeat("z", 60000), hang)},
 
-		{"endless 500", webhook.ClassStatus, 500, kept, false, then("HTTP/1.1 500 Oops\r\n\r\n", func(c net.Conn) { pour(c, kilo) })},
+		{"endless 500", webhook.ClassStatus, 500, kept, false, then("HTTP/1.1 500 Oops\r\n\r\n", func(c net.Conn) {
+			pour(c, kilo)
+		})},
 		{"500 with 10 MB of headers", webhook.ClassStatus, 500, 0, false, then("HTTP/1.1 500 Oops\r\n", pourHeaders)},
-		{"redirect with 10 MB of headers", webhook.ClassMalformed, 302, 0, false, then("HTTP/1.1 302 Found\r\nLocation: /\r\n", pourHeaders)},
+		{"redirect with 10 MB of headers", webhook.ClassMalformed, 302, 0, false,
+			then("HTTP/1.1 302 Found\r\nLocation: /\r\n", pourHeaders)},
 		{"redirect cut before its Location", webhook.ClassMalformed, 302, 0, false, then("HTTP/1.1 302 Found\r\nX: ", reset)},
-		{"switching protocols", webhook.ClassStatus, 101, 0, false, then("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", hang)},
-		{"endless early hints", webhook.ClassMalformed, 0, 0, false, func(c net.Conn) { pour(c, []byte("HTTP/1.1 103 Early Hints\r\n\r\n")) }},
-		{"endless status line", webhook.ClassMalformed, 0, 0, false, then("HTTP/1.1 200 ", func(c net.Conn) { pour(c, kilo) })},
+		{"switching protocols", webhook.ClassStatus, 101, 0, false,
+			then("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", hang)},
+		{"endless early hints", webhook.ClassMalformed, 0, 0, false, func(c net.Conn) {
+			pour(c, []byte("HTTP/1.1 103 Early Hints\r\n\r\n"))
+		}},
+		{"endless status line", webhook.ClassMalformed, 0, 0, false, then("HTTP/1.1 200 ", func(c net.Conn) {
+			pour(c, kilo)
+		})},
 		{"half a status line", webhook.ClassMalformed, 0, 0, false, then("HTTP/1.1 200", func(net.Conn) {})},
 		{"another protocol", webhook.ClassMalformed, 0, 0, false, then("220 mail.example ESMTP\r\n", hang)},
 		{"a number that is no status", webhook.ClassMalformed, 0, 0, false, then("HTTP/1.1 2000 OK\r\n\r\n", hang)},
@@ -217,7 +236,8 @@ func sendHostile(t *testing.T, base string, i int, pool *x509.CertPool) (try web
 		exchange = time.Second
 	}
 	for ; exchange <= time.Minute; exchange *= 4 {
-		s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: exchange, Connect: time.Minute})
+		s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: exchange,
+			Connect: time.Minute})
 		try = s.Send(t.Context(), fmt.Sprintf("%s/%d", base, i), parcel(t))
 		if try.Class == h.class && try.Status == h.status && try.Address != "" && (h.reply < 0 || len(try.Reply) == h.reply) {
 			break
@@ -267,14 +287,16 @@ func TestHostileReceiversAreDescribed(t *testing.T) {
 const deliveryBytesMax = 256 << 10
 
 // mostHeld are those that make a delivery hold the most; make long asks all that last.
-var mostHeld = map[string]bool{"head up to its limit, then silence": true, "many different headers, then silence": true, "body up to its limit, then silence": true}
+var mostHeld = map[string]bool{"head up to its limit, then silence": true,
+	"many different headers, then silence": true, "body up to its limit, then silence": true}
 
 // What a receiver can make a delivery hold, stacks included: many deliveries to
 // receivers that send as much as they are let and then keep the connection.
 func TestNoReceiverMakesADeliveryHoldMoreThan256KiB(t *testing.T) {
 	needs.NotRaced(t, "memory is measured")
 	base, pool := startHostile(t)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: 400 * time.Millisecond})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool,
+		Exchange: 400 * time.Millisecond})
 	p := parcel(t)
 	s.Send(t.Context(), base+"/0", p) // roots are parsed once per process, not per delivery
 	const deliveries = 24
@@ -335,7 +357,8 @@ func peakWhile(f func()) (peak uint64) {
 func TestNoReceiverMakesADeliveryChurnMuch(t *testing.T) {
 	needs.NotRaced(t, "memory is measured")
 	base, pool := startHostile(t)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: 100 * time.Millisecond})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool,
+		Exchange: 100 * time.Millisecond})
 	p := parcel(t)
 	s.Send(t.Context(), base+"/0", p)
 	worst, worstName := uint64(0), ""
@@ -390,7 +413,8 @@ func TestReplyIsKeptAndReadUpToItsLimits(t *testing.T) {
 		connections = 0
 		s.Close()
 		for range 2 {
-			if try := s.Send(t.Context(), fmt.Sprintf("%s/%d", server.URL, c.size), parcel(t)); !try.Delivered() || len(try.Reply) != c.kept {
+			if try := s.Send(t.Context(), fmt.Sprintf("%s/%d", server.URL, c.size), parcel(t)); !try.Delivered() ||
+				len(try.Reply) != c.kept {
 				t.Errorf("%d bytes: %s %d kept", c.size, try.Class, len(try.Reply))
 			}
 		}
@@ -433,7 +457,8 @@ func TestHeadersUpToTheLimitArePartOfAReply(t *testing.T) {
 
 func FuzzReplyWatchAgreesWithTheStandardParser(f *testing.F) {
 	needs.NotRaced(f, "inputs one after another")
-	for _, s := range []string{ok + "\r\n", "HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.0 500 \n\n", "HTTP/1.1 200", "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 101 x\n\n", "junk\n"} {
+	for _, s := range []string{ok + "\r\n", "HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.0 500 \n\n", "HTTP/1.1 200",
+		"HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 101 x\n\n", "junk\n"} {
 		f.Add([]byte(s), 3)
 	}
 	mutate.Corpus(f)

@@ -52,7 +52,8 @@ func TestLadderInstantByInstant(t *testing.T) {
 			t.Errorf("there is a retry %d after %s", n, d)
 		}
 	}
-	if low.Round(time.Hour) != 65*time.Hour || mid.Round(time.Hour) != 81*time.Hour || high.Round(time.Hour) != 98*time.Hour {
+	if low.Round(time.Hour) != 65*time.Hour || mid.Round(time.Hour) != 81*time.Hour ||
+		high.Round(time.Hour) != 98*time.Hour {
 		t.Errorf("the ladder lasts %s, %s, %s", low, mid, high)
 	}
 }
@@ -89,7 +90,8 @@ func TestRetryAfterIsHonouredUpToTwiceTheDelayAndNeverShortens(t *testing.T) {
 		asked, want time.Duration
 	}{
 		{1, 0, 5 * time.Second}, {1, 4 * time.Second, 5 * time.Second}, {1, 7 * time.Second, 7 * time.Second},
-		{1, 10 * time.Second, 10 * time.Second}, {1, 11 * time.Second, 10 * time.Second}, {1, 24 * time.Hour, 10 * time.Second},
+		{1, 10 * time.Second, 10 * time.Second}, {1, 11 * time.Second, 10 * time.Second},
+		{1, 24 * time.Hour, 10 * time.Second},
 		{14, 15 * time.Hour, 15 * time.Hour}, {20, 20 * time.Hour, 20 * time.Hour}, {20, 21 * time.Hour, 20 * time.Hour},
 	} {
 		if got, _ := (webhook.Ladder{}).Delay(c.n, c.asked, middle); got != c.want {
@@ -101,13 +103,15 @@ func TestRetryAfterIsHonouredUpToTwiceTheDelayAndNeverShortens(t *testing.T) {
 func TestEveryDelayStaysWithinItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l := webhook.Ladder{Base: time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Hour)).Draw(t, "base"))}
+		l := webhook.Ladder{Base: time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Hour)).Draw(t,
+			"base"))}
 		n := rapid.IntRange(1, webhook.RetriesMax).Draw(t, "n")
 		asked := time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "asked"))
 		source := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		nominal := l.Nominal(n)
 		got, ok := l.Delay(n, asked, source.Int64N)
-		if !ok || got < nominal-nominal/5 || got > max(nominal+nominal/5, min(asked, 2*nominal)) || got < min(asked, 2*nominal) {
+		if !ok || got < nominal-nominal/5 || got > max(nominal+nominal/5, min(asked, 2*nominal)) ||
+			got < min(asked, 2*nominal) {
 			t.Fatalf("delay %s of nominal %s, asked %s", got, nominal, asked)
 		}
 		if nominal > webhook.RetryDelayMax || n > 1 && nominal < l.Nominal(n-1) {
@@ -121,8 +125,10 @@ func TestRetryAfterForms(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const never = -1
 	for value, want := range map[string]time.Duration{
-		"": never, "0": 0, "120": 2 * time.Minute, " 7 ": 7 * time.Second, "-1": never, "1.5": never, "soon": never, "+3": never,
-		"99999999999999999999": 365 * 24 * time.Hour, "9223372036854775807": 365 * 24 * time.Hour, "31536001": 365 * 24 * time.Hour,
+		"": never, "0": 0, "120": 2 * time.Minute, " 7 ": 7 * time.Second, "-1": never, "1.5": never, "soon": never,
+		"+3":                   never,
+		"99999999999999999999": 365 * 24 * time.Hour, "9223372036854775807": 365 * 24 * time.Hour,
+		"31536001": 365 * 24 * time.Hour,
 		now.Add(90 * time.Second).Format(http.TimeFormat): 90 * time.Second,
 		now.Add(-time.Hour).Format(http.TimeFormat):       0,
 		"Sunday, 01-Mar-26 12:01:00 GMT":                  time.Minute,
@@ -143,7 +149,8 @@ func FuzzParseRetryAfter(f *testing.F) {
 	}
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, value string) {
-		if d, ok := webhook.ParseRetryAfter(value, time.Unix(1_800_000_000, 0)); d < 0 || d > 365*24*time.Hour || !ok && d != 0 {
+		if d, ok := webhook.ParseRetryAfter(value, time.Unix(1_800_000_000, 0)); d < 0 || d > 365*24*time.Hour ||
+			!ok && d != 0 {
 			t.Fatalf("%q: %s %v", value, d, ok)
 		}
 	})

@@ -97,7 +97,8 @@ func (f Filter) check() error {
 		wrong = append(wrong, fault.At("limit", fault.FieldNotValid, "must be from 1 to %d", LimitMax))
 	}
 	if f.Status != "" && !Status(f.Status).valid() {
-		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered, Discarded, Unsubscribed))
+		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered,
+			Discarded, Unsubscribed))
 	}
 	if f.After != "" && !ValidID(f.After) {
 		wrong = append(wrong, fault.At("cursor", fault.FieldNotValid, "is not a valid cursor"))

@@ -124,7 +124,8 @@ func newSender(t testing.TB, c webhook.SenderConfig) *webhook.Sender {
 	return s
 }
 
-// patient is c for receivers that answer: what a test does not limit itself may take as long as the machine stands still.
+// patient is c for receivers that answer: what a test does not limit itself may take as long as the machine stands
+// still.
 func patient(c webhook.SenderConfig) webhook.SenderConfig {
 	c.Connect, c.Exchange = cmp.Or(c.Connect, time.Minute), cmp.Or(c.Exchange, time.Minute)
 	return c

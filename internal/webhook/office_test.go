@@ -50,7 +50,8 @@ type officeOption func(*webhook.Config)
 // newOffice returns an office whose one client is to be told at target.
 func newOffice(t testing.TB, d *db.DB, roots *x509.CertPool, options ...officeOption) *office {
 	t.Helper()
-	o := &office{d: d, targets: map[string]string{}, keys: map[string]webhook.Keys{client: {Current: key("k1")}}, changed: make(chan struct{})}
+	o := &office{d: d, targets: map[string]string{}, keys: map[string]webhook.Keys{client: {Current: key("k1")}},
+		changed: make(chan struct{})}
 	log := slog.New(slog.NewTextHandler(o, nil))
 	alerts, err := alert.New(d, log, prometheus.NewRegistry())
 	if err != nil {
@@ -145,7 +146,8 @@ func (o *office) open(t testing.TB) (stop func()) {
 }
 
 func event(resource string) webhook.Event {
-	return webhook.Event{ClientID: client, Type: webhook.TransactionCompleted, ResourceID: resource, ResourcePath: "/v1/transactions/" + resource}
+	return webhook.Event{ClientID: client, Type: webhook.TransactionCompleted, ResourceID: resource,
+		ResourcePath: "/v1/transactions/" + resource}
 }
 
 func (o *office) notify(t testing.TB, events ...webhook.Event) {
@@ -309,9 +311,11 @@ func serveTimeless(t testing.TB, h http.Handler) (*httptest.Server, *x509.CertPo
 	t.Helper()
 	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: "receiver"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: "receiver"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der := must(x509.CreateCertificate(rand.Reader, template, template, k.Public(), k))(t)
 	s := &httptest.Server{

@@ -146,8 +146,10 @@ func TestEveryErrorClassIsDocumented(t *testing.T) {
 	t.Parallel()
 	page := string(must(os.ReadFile(recipes + "/README.md"))(t))
 	for _, c := range []webhook.Class{
-		webhook.ClassURLRefused, webhook.ClassAddressRefused, webhook.ClassDNS, webhook.ClassConnect, webhook.ClassConnectTimeout, webhook.ClassProxy,
-		webhook.ClassTLS, webhook.ClassTimeout, webhook.ClassClosed, webhook.ClassMalformed, webhook.ClassStatus, webhook.ClassNoLocation,
+		webhook.ClassURLRefused, webhook.ClassAddressRefused, webhook.ClassDNS, webhook.ClassConnect,
+		webhook.ClassConnectTimeout, webhook.ClassProxy,
+		webhook.ClassTLS, webhook.ClassTimeout, webhook.ClassClosed, webhook.ClassMalformed, webhook.ClassStatus,
+		webhook.ClassNoLocation,
 		webhook.ClassRedirectInsecure, webhook.ClassRedirectRefused, webhook.ClassRedirectDepth, webhook.ClassInterrupted,
 	} {
 		if !strings.Contains(page, "`"+string(c)+"`") {

@@ -51,60 +51,95 @@ func chains() []chain {
 		{name: "no redirect", status: 204, posts: 1},
 		{name: "two hops", steps: repeat(2, step{302, next}), status: 204, hops: 2, posts: 3},
 		{name: "three hops", steps: repeat(3, step{307, next}), status: 204, hops: 3, posts: 4},
-		{name: "four hops", steps: repeat(4, step{308, next}), class: webhook.ClassRedirectDepth, status: 308, hops: 3, posts: 4},
-		{name: "endless chain", steps: repeat(50, step{301, next}), class: webhook.ClassRedirectDepth, status: 301, hops: 3, posts: 4},
-		{name: "loop to itself", steps: to("https://{a}/{case}/0"), class: webhook.ClassRedirectDepth, status: 302, hops: 3, posts: 4},
-		{name: "loop between two hosts", steps: []step{{302, "https://{b}/{case}/1"}, {302, "https://{a}/{case}/0"}}, class: webhook.ClassRedirectDepth, status: 302, hops: 3, posts: 4},
-		{name: "four different codes", steps: []step{{301, next}, {302, next}, {303, next}, {307, next}}, class: webhook.ClassRedirectDepth, status: 307, hops: 3, posts: 4},
+		{name: "four hops", steps: repeat(4, step{308, next}), class: webhook.ClassRedirectDepth, status: 308, hops: 3,
+			posts: 4},
+		{name: "endless chain", steps: repeat(50, step{301, next}), class: webhook.ClassRedirectDepth, status: 301, hops: 3,
+			posts: 4},
+		{name: "loop to itself", steps: to("https://{a}/{case}/0"), class: webhook.ClassRedirectDepth, status: 302, hops: 3,
+			posts: 4},
+		{name: "loop between two hosts", steps: []step{{302, "https://{b}/{case}/1"}, {302, "https://{a}/{case}/0"}},
+			class: webhook.ClassRedirectDepth, status: 302, hops: 3, posts: 4},
+		{name: "four different codes", steps: []step{{301, next}, {302, next}, {303, next}, {307, next}},
+			class: webhook.ClassRedirectDepth, status: 307, hops: 3, posts: 4},
 		{name: "other host", steps: to("https://{b}/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "b.example"},
-		{name: "there and back", steps: []step{{302, "https://{b}/{case}/{n}"}, {302, next}}, status: 204, hops: 2, posts: 3, host: "a.example"},
+		{name: "there and back", steps: []step{{302, "https://{b}/{case}/{n}"}, {302, next}}, status: 204, hops: 2, posts: 3,
+			host: "a.example"},
 		{name: "scheme-relative", steps: to("//{b}/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "b.example"},
 		{name: "absolute path", steps: to("/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "a.example"},
 		{name: "relative path", steps: to("{n}"), status: 204, hops: 1, posts: 2},
 		{name: "relative path with dots", steps: to("../{case}/./{n}"), status: 204, hops: 1, posts: 2},
-		{name: "relative after another host", steps: []step{{302, "https://{b}/{case}/{n}"}, {302, "{n}"}}, status: 204, hops: 2, posts: 3, host: "b.example"},
+		{name: "relative after another host", steps: []step{{302, "https://{b}/{case}/{n}"}, {302, "{n}"}}, status: 204,
+			hops: 2, posts: 3, host: "b.example"},
 		{name: "query only", steps: to("?step={n}"), status: 204, hops: 1, posts: 2},
 		{name: "fragment is dropped", steps: to(next + "#top"), status: 204, hops: 1, posts: 2},
-		{name: "upper-case scheme and host", steps: to("HTTPS://{A}/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "a.example"},
+		{name: "upper-case scheme and host", steps: to("HTTPS://{A}/{case}/{n}"), status: 204, hops: 1, posts: 2,
+			host: "a.example"},
 		{name: "trailing dot", steps: to("https://{a.}/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "a.example"},
-		{name: "international name", steps: to("https://{idn}/{case}/{n}"), status: 204, hops: 1, posts: 2, host: "xn--bcher-kva.example"},
+		{name: "international name", steps: to("https://{idn}/{case}/{n}"), status: 204, hops: 1, posts: 2,
+			host: "xn--bcher-kva.example"},
 		{name: "raw UTF-8 in the path", steps: to("https://{a}/{case}/{n}?x=ü"), status: 204, hops: 1, posts: 2},
 		{name: "allowed address", steps: to("https://{ip}/{case}/{n}"), status: 204, hops: 1, posts: 2},
 
-		{name: "plain http", steps: to("http://{plain}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1, refused: guard.ReasonScheme},
-		{name: "plain http at the second hop", steps: []step{{302, next}, {302, "http://{plain}/"}}, class: webhook.ClassRedirectInsecure, status: 302, hops: 1, posts: 2},
-		{name: "plain http to the same host", steps: to("http://{a}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
+		{name: "plain http", steps: to("http://{plain}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302,
+			posts: 1, refused: guard.ReasonScheme},
+		{name: "plain http at the second hop", steps: []step{{302, next}, {302, "http://{plain}/"}},
+			class: webhook.ClassRedirectInsecure, status: 302, hops: 1, posts: 2},
+		{name: "plain http to the same host", steps: to("http://{a}/{case}/{n}"), class: webhook.ClassRedirectInsecure,
+			status: 302, posts: 1},
 		{name: "upper-case HTTP", steps: to("HTTP://{plain}/"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "ftp", steps: to("ftp://{a}/"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "file", steps: to("file:///etc/passwd"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "javascript", steps: to("javascript:alert(1)"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "data", steps: to("data:,x"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
-		{name: "userinfo", steps: to("https://u:p@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
-		{name: "empty userinfo", steps: to("https://@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
-		{name: "scheme-relative userinfo", steps: to("//u@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
-		{name: "port of another service", steps: to("https://a.example:22/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonPort},
-		{name: "our own host", steps: to("https://own.example/v1/transactions"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonOwnHost},
-		{name: "loopback", steps: to("https://127.0.0.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
-		{name: "loopback, IPv6", steps: to("https://[::1]:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
-		{name: "unspecified", steps: to("https://0.0.0.0:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUnspecified},
-		{name: "metadata", steps: to("https://169.254.169.254/latest/meta-data/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonMetadata},
-		{name: "mapped metadata", steps: to("https://[::ffff:169.254.169.254]/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonMapped},
-		{name: "hexadecimal loopback", steps: to("https://0x7f.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonHost},
-		{name: "decimal loopback", steps: to("https://2130706433:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonHost},
-		{name: "localhost by name", steps: to("https://localhost:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
-		{name: "name of a loopback address", steps: to("https://loop.example:{forbidden}/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: guard.ReasonLoopback},
-		{name: "name of a private address", steps: to("https://private.example/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: guard.ReasonPrivate},
-		{name: "name of a forbidden address at the third hop", steps: []step{{302, next}, {302, next}, {302, "https://loop.example:{forbidden}/"}}, class: webhook.ClassAddressRefused, hops: 3, posts: 3, refused: guard.ReasonLoopback},
-		{name: "broken URL", steps: to("https://[::1"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
-		{name: "backslashes", steps: to(`https:\\evil.example\`), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
-		{name: "no host", steps: to("https:///x"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
-		{name: "too long", steps: to("https://{a}/" + strings.Repeat("x", 2048)), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLength},
+		{name: "userinfo", steps: to("https://u:p@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonUserinfo},
+		{name: "empty userinfo", steps: to("https://@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonUserinfo},
+		{name: "scheme-relative userinfo", steps: to("//u@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonUserinfo},
+		{name: "port of another service", steps: to("https://a.example:22/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonPort},
+		{name: "our own host", steps: to("https://own.example/v1/transactions"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonOwnHost},
+		{name: "loopback", steps: to("https://127.0.0.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonLoopback},
+		{name: "loopback, IPv6", steps: to("https://[::1]:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonLoopback},
+		{name: "unspecified", steps: to("https://0.0.0.0:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302,
+			posts: 1, refused: guard.ReasonUnspecified},
+		{name: "metadata", steps: to("https://169.254.169.254/latest/meta-data/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonMetadata},
+		{name: "mapped metadata", steps: to("https://[::ffff:169.254.169.254]/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonMapped},
+		{name: "hexadecimal loopback", steps: to("https://0x7f.1:{forbidden}/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonHost},
+		{name: "decimal loopback", steps: to("https://2130706433:{forbidden}/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonHost},
+		{name: "localhost by name", steps: to("https://localhost:{forbidden}/"), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonLoopback},
+		{name: "name of a loopback address", steps: to("https://loop.example:{forbidden}/"),
+			class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: guard.ReasonLoopback},
+		{name: "name of a private address", steps: to("https://private.example/"), class: webhook.ClassAddressRefused,
+			hops: 1, posts: 1, refused: guard.ReasonPrivate},
+		{name: "name of a forbidden address at the third hop",
+			steps: []step{{302, next}, {302, next}, {302, "https://loop.example:{forbidden}/"}},
+			class: webhook.ClassAddressRefused, hops: 3, posts: 3, refused: guard.ReasonLoopback},
+		{name: "broken URL", steps: to("https://[::1"), class: webhook.ClassRedirectRefused, status: 302, posts: 1,
+			refused: guard.ReasonURL},
+		{name: "backslashes", steps: to(`https:\\evil.example\`), class: webhook.ClassRedirectRefused, status: 302, posts: 1,
+			refused: guard.ReasonURL},
+		{name: "no host", steps: to("https:///x"), class: webhook.ClassRedirectRefused, status: 302, posts: 1,
+			refused: guard.ReasonURL},
+		{name: "too long", steps: to("https://{a}/" + strings.Repeat("x", 2048)), class: webhook.ClassRedirectRefused,
+			status: 302, posts: 1, refused: guard.ReasonLength},
 
 		{name: "no Location", steps: []step{{302, ""}}, class: webhook.ClassNoLocation, status: 302, posts: 1},
 		{name: "304 without Location", steps: []step{{304, ""}}, class: webhook.ClassNoLocation, status: 304, posts: 1},
-		{name: "no Location at the second hop", steps: []step{{302, next}, {301, ""}}, class: webhook.ClassNoLocation, status: 301, hops: 1, posts: 2},
+		{name: "no Location at the second hop", steps: []step{{302, next}, {301, ""}}, class: webhook.ClassNoLocation,
+			status: 301, hops: 1, posts: 2},
 		{name: "to a 404", steps: []step{{302, next}, {404, ""}}, class: webhook.ClassStatus, status: 404, hops: 1, posts: 2},
-		{name: "to a 503", steps: []step{{302, next}, {302, next}, {503, ""}}, class: webhook.ClassStatus, status: 503, hops: 2, posts: 3},
+		{name: "to a 503", steps: []step{{302, next}, {302, next}, {503, ""}}, class: webhook.ClassStatus, status: 503,
+			hops: 2, posts: 3},
 		{name: "to a closed port", steps: to("https://{closed}/"), class: webhook.ClassConnect, hops: 1, posts: 1},
 		{name: "to a wrong certificate", steps: to("https://{wrong}/{case}/{n}"), class: webhook.ClassTLS, hops: 1, posts: 1},
 		{name: "to an unknown name", steps: to("https://nowhere.example/"), class: webhook.ClassDNS, hops: 1, posts: 1},
@@ -184,11 +219,13 @@ func TestRedirectChains(t *testing.T) {
 	}
 	z.Set("loop.example", guardtest.Addrs("127.0.0.1"))
 	z.Set("private.example", guardtest.Addrs("10.0.0.1"))
-	h.places = strings.NewReplacer("{a}", "a.example:"+portOf(a), "{A}", "A.EXAMPLE:"+portOf(a), "{a.}", "a.example.:"+portOf(a), "{b}", "b.example:"+portOf(b),
+	h.places = strings.NewReplacer("{a}", "a.example:"+portOf(a), "{A}", "A.EXAMPLE:"+portOf(a), "{a.}",
+		"a.example.:"+portOf(a), "{b}", "b.example:"+portOf(b),
 		"{idn}", "bücher.example:"+portOf(b), "{ip}", "127.0.0.2:"+portOf(b), "{plain}", "a.example:"+portOf(plain),
 		"{forbidden}", f.Port(), "{closed}", "a.example:"+closedPort, "{wrong}", "a.example:"+portOf(wrong))
 	s := newSender(t, webhook.SenderConfig{
-		Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Own: []string{"https://own.example"}}),
+		Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
+			Own: []string{"https://own.example"}}),
 		Roots: roots(t, ca), Resolver: z.Resolver(),
 	})
 
@@ -218,7 +255,8 @@ func TestRedirectChains(t *testing.T) {
 func checkChain(t *testing.T, c chain, try webhook.Try) {
 	t.Helper()
 	if try.Class != c.class || try.Status != c.status || try.Hops != c.hops || try.Delivered() != (c.class == "") {
-		t.Errorf("class %q status %d hops %d, want %q %d %d: %s", try.Class, try.Status, try.Hops, c.class, c.status, c.hops, try.Detail)
+		t.Errorf("class %q status %d hops %d, want %q %d %d: %s", try.Class, try.Status, try.Hops, c.class, c.status, c.hops,
+			try.Detail)
 	}
 	if c.host != "" && !strings.HasPrefix(try.URL, "https://"+c.host+":") {
 		t.Errorf("ended at %s", try.URL)
@@ -241,10 +279,12 @@ func checkPosts(t *testing.T, seen []seenPost, want int, p webhook.Parcel) {
 		if r.method != http.MethodPost || r.body != string(p.Body) {
 			t.Errorf("request %d: %s %s", i, r.method, r.body)
 		}
-		if _, err := webhook.VerifyHeaders([]byte(r.body), webhook.Signed{Header: r.header}, keyText("k1"), webhook.Freshness{}); err != nil {
+		if _, err := webhook.VerifyHeaders([]byte(r.body), webhook.Signed{Header: r.header}, keyText("k1"),
+			webhook.Freshness{}); err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}
-		want := map[string]string{"Content-Type": "application/json", "Content-Length": fmt.Sprint(len(p.Body)), "User-Agent": "Tributary-Webhook/1", http.CanonicalHeaderKey(webhook.HeaderSignature): p.Signature}
+		want := map[string]string{"Content-Type": "application/json", "Content-Length": fmt.Sprint(len(p.Body)),
+			"User-Agent": "Tributary-Webhook/1", http.CanonicalHeaderKey(webhook.HeaderSignature): p.Signature}
 		for name, values := range r.header {
 			if len(values) != 1 || want[name] != values[0] {
 				t.Errorf("request %d: header %s: %q", i, name, values)
@@ -273,7 +313,8 @@ func TestRetryAfterAFailedRedirectTargetBeginsAtTheConfiguredURL(t *testing.T) {
 	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for range 2 {
 		try := s.Send(t.Context(), a.URL+"/configured", parcel(t))
-		if try.Status != 503 || try.RetryAfter.Seconds() != 120 || string(try.Reply) != "down\n" || try.URL != a.URL+"/moved" {
+		if try.Status != 503 || try.RetryAfter.Seconds() != 120 || string(try.Reply) != "down\n" ||
+			try.URL != a.URL+"/moved" {
 			t.Errorf("try %+v", try)
 		}
 	}
@@ -285,7 +326,9 @@ func TestRetryAfterAFailedRedirectTargetBeginsAtTheConfiguredURL(t *testing.T) {
 func TestDemoStartsOnPlainHTTPButFollowsOnlyToHTTPS(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
-	secure := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(202) }), "127.0.0.1")
+	secure := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(202)
+	}), "127.0.0.1")
 	targets := map[string]string{"/up": secure.URL + "/", "/plain": "/ok", "/ok": ""}
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l := targets[r.URL.Path]; l != "" {
@@ -299,8 +342,10 @@ func TestDemoStartsOnPlainHTTPButFollowsOnlyToHTTPS(t *testing.T) {
 			t.Errorf("%s: %+v", path, try)
 		}
 	}
-	strict := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Roots: roots(t, ca)})
-	if try := strict.Send(t.Context(), plain.URL+"/ok", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != guard.ReasonScheme {
+	strict := newSender(t, webhook.SenderConfig{
+		Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Roots: roots(t, ca)})
+	if try := strict.Send(t.Context(), plain.URL+"/ok", parcel(t)); try.Class != webhook.ClassURLRefused ||
+		try.Refusal.Reason != guard.ReasonScheme {
 		t.Errorf("serve sent to plain http: %+v", try)
 	}
 }

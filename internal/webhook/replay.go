@@ -25,7 +25,8 @@ func (w Window) check() error {
 		wrong = append(wrong, fault.At("client_id", fault.FieldRequired, "is required"))
 	}
 	if w.Status != "" && !w.Status.valid() {
-		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered, Discarded, Unsubscribed))
+		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered,
+			Discarded, Unsubscribed))
 	}
 	switch {
 	case w.From.IsZero() || w.To.IsZero():
@@ -75,8 +76,10 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 	}
 	replayID = NewID()
 	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.Insert(replaysTable, "replay_id,client_id,event_type,status,from_at,to_at,asked_by,position,sent,started_at,due_at",
-			[]any{replayID, w.ClientID, w.EventType, string(w.Status), db.Micros(w.From), db.Micros(w.To), by, "", 0, db.Micros(tx.Now()), db.Micros(tx.Now())}); err != nil {
+		if err := tx.Insert(replaysTable,
+			"replay_id,client_id,event_type,status,from_at,to_at,asked_by,position,sent,started_at,due_at",
+			[]any{replayID, w.ClientID, w.EventType, string(w.Status), db.Micros(w.From), db.Micros(w.To), by, "", 0,
+				db.Micros(tx.Now()), db.Micros(tx.Now())}); err != nil {
 			return err
 		}
 		tx.Wake(replaysTable)
@@ -93,7 +96,10 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 
 // runReplays works replays until ctx ends, clients in turns.
 func (h *Hooks) runReplays(ctx context.Context) error {
-	pump := &lease.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Poll: h.cfg.Poll, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
+	pump := &lease.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Poll: h.cfg.Poll, Grace: h.cfg.Grace,
+		InFlight: replaysAtOnce, Room: func(string) int {
+			return 1
+		},
 		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 			for done := false; !done && ctx.Err() == nil; {
 				var err error
@@ -122,12 +128,14 @@ func (h *Hooks) replayStep(ctx context.Context, l *lease.Lease[struct{}]) (done 
 		}
 		where, args := w.Window.conditions(position)
 		events, err := db.Collect(tx, func(scan func(...any) error) (e replayed, err error) { return e, scan(&e.id, &e.event) },
-			"SELECT webhook_id, event_type FROM "+eventsTable+" WHERE "+where+" ORDER BY webhook_id LIMIT "+strconv.Itoa(replaySet), args...)
+			"SELECT webhook_id, event_type FROM "+eventsTable+" WHERE "+where+" ORDER BY webhook_id LIMIT "+
+				strconv.Itoa(replaySet), args...)
 		if err != nil {
 			return err
 		}
 		if done = len(events) < replaySet; done {
-			if err := tx.ExecOne("UPDATE webhook_replays SET ended_at = $1 WHERE replay_id = $2", db.Micros(tx.Now()), l.ID); err != nil {
+			if err := tx.ExecOne("UPDATE webhook_replays SET ended_at = $1 WHERE replay_id = $2", db.Micros(tx.Now()),
+				l.ID); err != nil {
 				return err
 			}
 			if err := l.Finish(tx, time.Time{}); err != nil {
@@ -140,7 +148,8 @@ func (h *Hooks) replayStep(ctx context.Context, l *lease.Lease[struct{}]) (done 
 		due := h.dueAgain(tx, w.Window, events)
 		tx.WakeOld(eventsTable)
 		return errors.Join(tx.ExecEachOne(redeliverSQL, due),
-			tx.ExecOne("UPDATE webhook_replays SET position = $1, sent = sent + $2 WHERE replay_id = $3", events[len(events)-1].id, len(due), l.ID))
+			tx.ExecOne("UPDATE webhook_replays SET position = $1, sent = sent + $2 WHERE replay_id = $3",
+				events[len(events)-1].id, len(due), l.ID))
 	})
 	return done, err
 }
@@ -163,7 +172,8 @@ const replaySQL = "SELECT replay_id, client_id, event_type, status, from_at, to_
 func scanReplay(scan func(...any) error, position *string) (p Replay, err error) {
 	var from, to, started int64
 	var ended *int64
-	err = scan(&p.ID, &p.Window.ClientID, &p.Window.EventType, &p.Window.Status, &from, &to, &p.By, &p.Sent, &started, &ended, position)
+	err = scan(&p.ID, &p.Window.ClientID, &p.Window.EventType, &p.Window.Status, &from, &to, &p.By, &p.Sent, &started,
+		&ended, position)
 	p.Window.From, p.Window.To, p.StartedAt = db.FromMicros(from), db.FromMicros(to), db.FromMicros(started)
 	if ended != nil {
 		p.EndedAt = db.FromMicros(*ended)

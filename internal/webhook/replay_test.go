@@ -50,12 +50,16 @@ func (o *office) deliverAll(t testing.TB, box *inbox, n int) {
 	}
 	o.notify(t, events...)
 	box.wait(t, n)
-	eventually(t, "everything is delivered", func() bool { return o.count(t, "status = 'delivered' AND due_at IS NULL") == n })
+	eventually(t, "everything is delivered", func() bool {
+		return o.count(t, "status = 'delivered' AND due_at IS NULL") == n
+	})
 }
 
 func (o *office) count(t testing.TB, where string) (n int) {
 	t.Helper()
-	if err := o.d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM webhook_events WHERE " + where).Scan(&n) }); err != nil {
+	if err := o.d.Read(context.Background(), func(r db.Reader) error {
+		return r.Row("SELECT count(*) FROM webhook_events WHERE " + where).Scan(&n)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -83,7 +87,9 @@ func TestAReplaySendsEveryEventOfItsWindowOnceMore(t *testing.T) {
 		if r := o.replay(t, id); r.Sent != n || r.By != "ana" || r.Window.To.After(d.Now()) {
 			t.Errorf("%+v", r)
 		}
-		eventually(t, "everything is delivered again", func() bool { return o.count(t, "tries = 2 AND status = 'delivered'") == n })
+		eventually(t, "everything is delivered again", func() bool {
+			return o.count(t, "tries = 2 AND status = 'delivered'") == n
+		})
 		if again := len(box.all()); again != 2*n {
 			t.Errorf("%d notifications for %d events sent twice", again, n)
 		}
@@ -149,7 +155,8 @@ func TestAReplayGoesOnWhereItsWorkerDied(t *testing.T) {
 		events = append(events, event(fmt.Sprint("r", i)))
 	}
 	o.notify(t, events...)
-	id := must(o.Replay(t.Context(), webhook.Window{ClientID: client, From: d.Now().Add(-time.Minute), To: d.Now().Add(time.Minute)}, "ana", nil))(t)
+	id := must(o.Replay(t.Context(), webhook.Window{ClientID: client, From: d.Now().Add(-time.Minute),
+		To: d.Now().Add(time.Minute)}, "ana", nil))(t)
 	if done, err := o.ReplayStep(t.Context(), id); done || err != nil {
 		t.Fatalf("%t, %v", done, err)
 	}
@@ -240,11 +247,14 @@ func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 			if l.ClientID == client && l.EventType == webhook.TransactionCompleted {
 				pending = 2
 			}
-			if l.Pending != pending || (pending > 0) == l.OldestAt.IsZero() || l.Known != (l.ClientID == client) || l.Breaker.Open != l.Known {
+			if l.Pending != pending || (pending > 0) == l.OldestAt.IsZero() || l.Known != (l.ClientID == client) ||
+				l.Breaker.Open != l.Known {
 				t.Errorf("%+v", l)
 			}
 		}
-		if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE webhook_events SET status = 'discarded', due_at = NULL") }); err != nil {
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE webhook_events SET status = 'discarded', due_at = NULL")
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if l := must(o.Deliveries(t.Context(), []string{client}))(t)[0]; l.Discarded != 2 || l.DiscardedMore {
@@ -312,7 +322,8 @@ func TestNoPageReadsAllEvents(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, s := range webhook.PageStatements() {
 			if err := d.Read(t.Context(), func(r db.Reader) error {
-				if d.Engine() == "postgres" { // a small table is read as a whole whatever indexes it has; this asks whether it must be
+				// a small table is read as a whole whatever indexes it has; this asks whether it must be
+				if d.Engine() == "postgres" {
 					var off string
 					if err := r.Row("SELECT set_config('enable_seqscan', 'off', true)").Scan(&off); err != nil {
 						return err

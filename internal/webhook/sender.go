@@ -129,10 +129,11 @@ func NewSender(c SenderConfig) (*Sender, error) {
 
 // sender makes a sender of a complete configuration.
 func (c SenderConfig) sender() *Sender {
-	d := &dialer{guarded: guard.Dialer{Guard: c.Guard, Resolver: c.Resolver, Proxy: c.Proxy}, connect: c.Connect, tls: &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: c.Roots, NextProtos: []string{"http/1.1"},
-		ClientSessionCache: tls.NewLRUClientSessionCache(sessionsCached),
-	}}
+	d := &dialer{guarded: guard.Dialer{Guard: c.Guard, Resolver: c.Resolver, Proxy: c.Proxy}, connect: c.Connect,
+		tls: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: c.Roots, NextProtos: []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(sessionsCached),
+		}}
 	// HTTP/1.1 only: what a receiver can make us hold is then one header block and
 	// one TLS record, and dropping a connection harms nobody else's exchange.
 	var protocols http.Protocols
@@ -155,8 +156,9 @@ func (s *Sender) Close() {
 // Send posts a parcel to the configured address and follows its redirects. The
 // outcome is data: whatever goes wrong is told by the try.
 func (s *Sender) Send(ctx context.Context, address string, p Parcel) Try {
-	try := Try{At: s.now(), KeyID: p.KeyID, Body: p.Body, Headers: shownHeaders(p)} // no URL before it passed: it might carry userinfo
-	begun := time.Now()                                                             // latency is monotonic, whatever clock the caller has
+	// no URL before it passed: it might carry userinfo
+	try := Try{At: s.now(), KeyID: p.KeyID, Body: p.Body, Headers: shownHeaders(p)}
+	begun := time.Now() // latency is monotonic, whatever clock the caller has
 	target, err := s.guard.Parse(address)
 	if err != nil {
 		try.fail(ClassURLRefused, err)

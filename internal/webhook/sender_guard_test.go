@@ -52,7 +52,8 @@ func TestRebindingNameIsRefusedWhenItTurns(t *testing.T) {
 func TestNameWithMixedAddressesReachesOnlyTheOpenOne(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
-	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "mixed.example")
+	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		"mixed.example")
 	four := guardtest.NewForbidden(t, "127.0.0.1:"+portOf(receiver))
 	six := guardtest.NewForbidden(t, "[::1]:"+portOf(receiver))
 	z := guardtest.NewZone(t)
@@ -62,10 +63,12 @@ func TestNameWithMixedAddressesReachesOnlyTheOpenOne(t *testing.T) {
 		Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}),
 		Roots: roots(t, ca), Resolver: z.Resolver(),
 	})
-	if try := s.Send(t.Context(), "https://mixed.example:"+portOf(receiver), parcel(t)); !try.Delivered() || !strings.HasPrefix(try.Address, "127.0.0.2:") {
+	if try := s.Send(t.Context(), "https://mixed.example:"+portOf(receiver), parcel(t)); !try.Delivered() ||
+		!strings.HasPrefix(try.Address, "127.0.0.2:") {
 		t.Errorf("mixed: %+v", try)
 	}
-	if try := s.Send(t.Context(), "https://all-bad.example:"+portOf(receiver), parcel(t)); try.Class != webhook.ClassAddressRefused {
+	if try := s.Send(t.Context(), "https://all-bad.example:"+portOf(receiver),
+		parcel(t)); try.Class != webhook.ClassAddressRefused {
 		t.Errorf("all bad: %+v", try)
 	}
 	if four.Seen.Load()+six.Seen.Load() != 0 {
@@ -79,10 +82,13 @@ func TestNetworksOfOneClientServeNobodyElse(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
 	var seen atomic.Int64
-	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }), "inside.example")
+	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		seen.Add(1)
+	}), "inside.example")
 	z := guardtest.NewZone(t)
 	z.Set("inside.example", guardtest.Addrs("127.0.0.2"))
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Roots: roots(t, ca), Resolver: z.Resolver()})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Roots: roots(t, ca),
+		Resolver: z.Resolver()})
 	address := "https://inside.example:" + portOf(receiver) + "/hook"
 	prefixes := func(texts ...string) (list []netip.Prefix) {
 		for _, text := range texts {

@@ -45,7 +45,8 @@ func TestDefaultTimesAreTheContracts(t *testing.T) {
 						return nil, io.EOF
 					}
 				}
-				s := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Resolver: resolver, Connect: c.connect}))(t)
+				s := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Resolver: resolver,
+					Connect: c.connect}))(t)
 				defer s.Close()
 				begun := time.Now()
 				try := s.Send(t.Context(), "https://never.example/", parcel(t))
@@ -142,7 +143,10 @@ func TestRecordOfATry(t *testing.T) {
 		io.WriteString(w, "<b>later</b>\x00")
 	}), "127.0.0.1")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca), Now: func() time.Time { return now }})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca),
+		Now: func() time.Time {
+			return now
+		}})
 	sent := parcel(t)
 	try := s.Send(t.Context(), server.URL, sent)
 	latency := try.Latency
@@ -151,7 +155,8 @@ func TestRecordOfATry(t *testing.T) {
 		t.Errorf("the headers are kept as %v", try.Headers)
 	}
 	try.Headers = nil
-	want := webhook.Try{At: now, Body: sent.Body, URL: server.URL + "/", Address: server.Listener.Addr().String(), Status: 429, Reply: []byte("<b>later</b>\x00"),
+	want := webhook.Try{At: now, Body: sent.Body, URL: server.URL + "/", Address: server.Listener.Addr().String(),
+		Status: 429, Reply: []byte("<b>later</b>\x00"),
 		Class: webhook.ClassStatus, Detail: "the receiver answered 429", KeyID: "k1", RetryAfter: 2 * time.Minute}
 	if fmt.Sprintf("%+v", try) != fmt.Sprintf("%+v", want) || latency <= 0 {
 		t.Errorf("%+v\nwant %+v", try, want)
@@ -175,7 +180,8 @@ func TestSignatureOfTheNewerKeyTravelsDuringARotation(t *testing.T) {
 	}
 	for range 2 {
 		h := <-headers
-		if h.Get(webhook.HeaderSignature) != p.Signature || h.Get(webhook.HeaderSignatureNext) != p.SignatureNext || p.Signature == p.SignatureNext {
+		if h.Get(webhook.HeaderSignature) != p.Signature || h.Get(webhook.HeaderSignatureNext) != p.SignatureNext ||
+			p.Signature == p.SignatureNext {
 			t.Errorf("headers %v", h)
 		}
 	}
@@ -198,7 +204,9 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 func TestConfiguredProxyTunnels(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
-	receiver := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(201) }), "inside.example")
+	receiver := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(201)
+	}), "inside.example")
 	asked := make(chan *http.Request, 4)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r
@@ -235,14 +243,16 @@ func TestConfiguredProxyTunnels(t *testing.T) {
 	}
 	<-asked
 	// A name is resolved and vetted here: the proxy never hears of what is refused.
-	if try := s.Send(t.Context(), "https://metadata.example/", parcel(t)); try.Class != webhook.ClassAddressRefused || try.Refusal.Reason != guard.ReasonMetadata {
+	if try := s.Send(t.Context(), "https://metadata.example/", parcel(t)); try.Class != webhook.ClassAddressRefused ||
+		try.Refusal.Reason != guard.ReasonMetadata {
 		t.Errorf("a name of a metadata service through the proxy: %+v", try)
 	}
 	if try := s.Send(t.Context(), "https://unknown.example/", parcel(t)); try.Class != webhook.ClassDNS {
 		t.Errorf("a name without an address through the proxy: %+v", try)
 	}
 	// The URL rules hold as well, an address in the URL included.
-	if try := s.Send(t.Context(), "https://169.254.169.254/", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != guard.ReasonMetadata {
+	if try := s.Send(t.Context(), "https://169.254.169.254/", parcel(t)); try.Class != webhook.ClassURLRefused ||
+		try.Refusal.Reason != guard.ReasonMetadata {
 		t.Errorf("metadata through the proxy: %+v", try)
 	}
 	select {
@@ -259,7 +269,8 @@ func TestSenderRefusesAConfigurationItCannotUse(t *testing.T) {
 		t.Error("a sender without a guard")
 	}
 	for _, proxy := range []string{"socks5://127.0.0.1:1080", "https://p.example", "http://"} {
-		if _, err := webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Proxy: must(url.Parse(proxy))(t)}); err == nil {
+		if _, err := webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}),
+			Proxy: must(url.Parse(proxy))(t)}); err == nil {
 			t.Errorf("proxy %s", proxy)
 		}
 	}
@@ -271,11 +282,14 @@ func TestSenderRefusesAConfigurationItCannotUse(t *testing.T) {
 func TestCertificatesAreCheckedAgainstTheConfiguredCA(t *testing.T) {
 	t.Parallel()
 	ca, stranger := must(newAuthority())(t), must(newAuthority())(t)
-	server := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }), "other.example")
+	server := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a request arrived")
+	}), "other.example")
 	server.Config.ErrorLog = discardLog()
 	guard := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
 	for name, config := range map[string]webhook.SenderConfig{
-		"wrong name": {Guard: guard, Roots: roots(t, ca)}, "wrong CA": {Guard: guard, Roots: roots(t, stranger)}, "system roots": {Guard: guard},
+		"wrong name": {Guard: guard, Roots: roots(t, ca)}, "wrong CA": {Guard: guard, Roots: roots(t, stranger)},
+		"system roots": {Guard: guard},
 	} {
 		if try := newSender(t, config).Send(t.Context(), server.URL, parcel(t)); try.Class != webhook.ClassTLS {
 			t.Errorf("%s: %+v", name, try)
@@ -285,7 +299,9 @@ func TestCertificatesAreCheckedAgainstTheConfiguredCA(t *testing.T) {
 
 func BenchmarkSend(b *testing.B) {
 	ca := must(newAuthority())(b)
-	server := serveTLS(b, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) }), "127.0.0.1")
+	server := serveTLS(b, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(204)
+	}), "127.0.0.1")
 	s := newSender(b, webhook.SenderConfig{Guard: newGuard(b, guard.Config{Demo: true}), Roots: roots(b, ca)})
 	n, keys := notification(time.Now()), webhook.Keys{Current: key("k1")}
 	b.ReportAllocs()

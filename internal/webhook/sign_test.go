@@ -44,10 +44,15 @@ func TestBodyIsTheSpecifiedOneByteForByte(t *testing.T) {
 func TestSignatureVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct{ key, body, want string }{
-		{"key", "The quick brown fox jumps over the lazy dog", "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"},
-		{"Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},                                                // RFC 4231, case 2
-		{strings.Repeat("\x0b", 20), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},                                                // RFC 4231, case 1
-		{strings.Repeat("\xaa", 131), "Test Using Larger Than Block-Size Key - Hash Key First", "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"}, // case 6
+		{"key", "The quick brown fox jumps over the lazy dog",
+			"f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"},
+		// RFC 4231, case 2
+		{"Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+		// RFC 4231, case 1
+		{strings.Repeat("\x0b", 20), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+		// case 6
+		{strings.Repeat("\xaa", 131), "Test Using Larger Than Block-Size Key - Hash Key First",
+			"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
 	} {
 		_, err := webhook.Verify([]byte(v.body), v.want, secret.FromText(v.key), webhook.Freshness{})
 		if !errors.Is(err, webhook.ErrBody) { // believed, though it is no notification
@@ -83,7 +88,8 @@ func TestVerifyBelievesOnlyTheSignedBytesInTime(t *testing.T) {
 		{"exactly as old as allowed", body, p.Signature, keyText("k1"), within(5 * time.Minute), nil},
 		{"a second older", body, p.Signature, keyText("k1"), within(5*time.Minute + time.Second), webhook.ErrStale},
 		{"from the future, allowed", body, p.Signature, keyText("k1"), within(-5 * time.Minute), nil},
-		{"from the future, too far", body, p.Signature, keyText("k1"), within(-5*time.Minute - time.Second), webhook.ErrStale},
+		{"from the future, too far", body, p.Signature, keyText("k1"), within(-5*time.Minute - time.Second),
+			webhook.ErrStale},
 		{"age not asked", body, p.Signature, keyText("k1"), webhook.Freshness{}, nil},
 		{"another key", body, p.Signature, keyText("k2"), within(0), webhook.ErrSignature},
 		{"no key", body, emptyKeySignature(body), secret.Secret{}, within(0), webhook.ErrSignature},
@@ -91,7 +97,8 @@ func TestVerifyBelievesOnlyTheSignedBytesInTime(t *testing.T) {
 		{"half a signature", body, p.Signature[:32], keyText("k1"), within(0), webhook.ErrSignature},
 		{"not hex", body, "z" + p.Signature[1:], keyText("k1"), within(0), webhook.ErrSignature},
 		{"a byte appended", body + "\n", p.Signature, keyText("k1"), within(0), webhook.ErrSignature},
-		{"a byte changed", strings.Replace(body, "_completed", "_Completed", 1), p.Signature, keyText("k1"), within(0), webhook.ErrSignature},
+		{"a byte changed", strings.Replace(body, "_completed", "_Completed", 1), p.Signature, keyText("k1"), within(0),
+			webhook.ErrSignature},
 		{"stale and forged is forged", body, p.Signature, keyText("k2"), within(time.Hour), webhook.ErrSignature},
 		{"signed but no JSON", "hello", signed("hello"), keyText("k1"), within(0), webhook.ErrBody},
 		{"signed but loose time", late, signed(late), keyText("k1"), within(0), webhook.ErrBody},
@@ -132,7 +139,8 @@ func TestReceiverWithEitherKeyIsServedThroughARotation(t *testing.T) {
 			key  webhook.Key
 			want bool
 		}{{older, stage.older}, {newer, stage.newer}, {key("k3"), false}} {
-			if _, err := webhook.VerifyHeaders(p.Body, webhook.Signed{Header: h}, r.key.Text, webhook.Freshness{}); (err == nil) != r.want {
+			if _, err := webhook.VerifyHeaders(p.Body, webhook.Signed{Header: h}, r.key.Text,
+				webhook.Freshness{}); (err == nil) != r.want {
 				t.Errorf("%s: receiver with %s: %v", stage.name, r.key.ID, err)
 			}
 		}
@@ -207,7 +215,8 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte("{}"), "")
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
-		if _, err := webhook.Verify(body, signature, keyText("k1"), webhook.Freshness{}); err == nil && !strings.EqualFold(strings.TrimSpace(signature), sign(t, body)) {
+		if _, err := webhook.Verify(body, signature, keyText("k1"),
+			webhook.Freshness{}); err == nil && !strings.EqualFold(strings.TrimSpace(signature), sign(t, body)) {
 			t.Fatalf("believed %q with %q", body, signature)
 		}
 		// A body that is signed and accepted comes back the same when packed again.
@@ -255,7 +264,8 @@ func TestStandardWebhooksAreVerifiedByTheirOwnLibrary(t *testing.T) {
 	}), "127.0.0.1")
 	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	older, newer, stranger := secret.NewWebhookSecret(), secret.NewWebhookSecret(), secret.NewWebhookSecret()
-	keys := webhook.Keys{Current: key("k1"), Next: key("k2"), Header: "Acme-Signature", Standard: []secret.WebhookSecret{older, newer}}
+	keys := webhook.Keys{Current: key("k1"), Next: key("k2"), Header: "Acme-Signature",
+		Standard: []secret.WebhookSecret{older, newer}}
 	note := notification(time.Now())
 	if try := s.Send(t.Context(), server.URL, must(webhook.Pack(note, keys))(t)); !try.Delivered() {
 		t.Fatalf("%+v", try)
@@ -266,23 +276,27 @@ func TestStandardWebhooksAreVerifiedByTheirOwnLibrary(t *testing.T) {
 		body   string
 		ok     bool
 	}{
-		"older": {older, string(body), true}, "newer": {newer, string(body), true}, "a stranger's": {stranger, string(body), false}, "changed": {newer, string(body) + " ", false},
+		"older": {older, string(body), true}, "newer": {newer, string(body), true},
+		"a stranger's": {stranger, string(body), false}, "changed": {newer, string(body) + " ", false},
 	} {
 		verifier := must(standardwebhooks.NewWebhook(c.secret.Text().RevealText()))(t)
 		if err := verifier.Verify([]byte(c.body), r.Header); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r.Header.Get("webhook-id") != note.WebhookID || r.Header.Get("webhook-timestamp") != strconv.FormatInt(note.DeliveredAt.Unix(), 10) {
+	if r.Header.Get("webhook-id") != note.WebhookID ||
+		r.Header.Get("webhook-timestamp") != strconv.FormatInt(note.DeliveredAt.Unix(), 10) {
 		t.Errorf("headers %v", r.Header)
 	}
 	// The client's own name for the signature of its API key, and its partner.
 	for _, k := range []webhook.Key{keys.Current, keys.Next} {
-		if _, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: "Acme-Signature"}, k.Text, webhook.Freshness{}); err != nil {
+		if _, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: "Acme-Signature"}, k.Text,
+			webhook.Freshness{}); err != nil {
 			t.Errorf("%s: %v", k.ID, err)
 		}
 	}
-	if r.Header.Get("Acme-Signature-Next") == "" || r.Header.Get(webhook.HeaderSignature) != "" || r.Header.Get(webhook.HeaderSignatureNext) != "" {
+	if r.Header.Get("Acme-Signature-Next") == "" || r.Header.Get(webhook.HeaderSignature) != "" ||
+		r.Header.Get(webhook.HeaderSignatureNext) != "" {
 		t.Errorf("headers %v", r.Header)
 	}
 	// Without a secret of its own a client's notifications do not look like Standard Webhooks.
@@ -290,7 +304,8 @@ func TestStandardWebhooksAreVerifiedByTheirOwnLibrary(t *testing.T) {
 		t.Fatalf("%+v", try)
 	}
 	r, _ = <-got, <-bodies
-	for _, name := range []string{webhook.HeaderStandardID, webhook.HeaderStandardTimestamp, webhook.HeaderStandardSignature} {
+	for _, name := range []string{webhook.HeaderStandardID, webhook.HeaderStandardTimestamp,
+		webhook.HeaderStandardSignature} {
 		if r.Header.Get(name) != "" {
 			t.Errorf("%s is %q", name, r.Header.Get(name))
 		}

@@ -57,7 +57,8 @@ type post struct {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
-		p := &post{t: t, dice: dice, calm: dice.Chance(50, "calm"), dir: t.TempDir(), dials: map[string]int{}, tries: map[string]int{}, stubborn: map[string]bool{}, again: map[string]int{}}
+		p := &post{t: t, dice: dice, calm: dice.Chance(50, "calm"), dir: t.TempDir(), dials: map[string]int{},
+			tries: map[string]int{}, stubborn: map[string]bool{}, again: map[string]int{}}
 		p.url = "sqlite:" + p.dir + "/tributary.db"
 		p.open()
 		series := p.run()
@@ -275,7 +276,9 @@ func (p *post) setKeyless(away bool) {
 
 // redeliver asks for one of the events that have come to their end once more.
 func (p *post) redeliver(pick int) {
-	rows := slices.DeleteFunc(p.office.list(p.t, webhook.Filter{}), func(r webhook.EventRow) bool { return r.Status == webhook.Pending })
+	rows := slices.DeleteFunc(p.office.list(p.t, webhook.Filter{}), func(r webhook.EventRow) bool {
+		return r.Status == webhook.Pending
+	})
 	if len(rows) == 0 {
 		return
 	}
@@ -296,7 +299,8 @@ func (p *post) settle() {
 		}
 		time.Sleep(time.Hour)
 	}
-	p.t.Errorf("still pending after five days: %+v\n%s", p.office.list(p.t, webhook.Filter{Status: "pending"}), p.office.logged())
+	p.t.Errorf("still pending after five days: %+v\n%s", p.office.list(p.t, webhook.Filter{Status: "pending"}),
+		p.office.logged())
 }
 
 // check: everything was told or given up by the rules, nothing again after it
@@ -327,7 +331,8 @@ func (p *post) check(series map[string][]string) {
 	for name, resources := range series {
 		for i := 1; i < len(resources); i++ {
 			if first[resources[i]].Before(first[resources[i-1]]) {
-				p.t.Errorf("series %s: %s was first tried at %s, %s before it at %s", name, resources[i], first[resources[i]], resources[i-1], first[resources[i-1]])
+				p.t.Errorf("series %s: %s was first tried at %s, %s before it at %s", name, resources[i], first[resources[i]],
+					resources[i-1], first[resources[i-1]])
 			}
 		}
 		if p.calm {

@@ -48,7 +48,8 @@ func FuzzReadWriteRead(f *testing.F) {
 		sameNames(t, again.Root, written)
 		for e := range doc.Root.Walk() {
 			raw := doc.Raw(e)
-			if raw[0] != '<' || raw[len(raw)-1] != '>' || e.Parent != nil && (e.Start <= e.Parent.Start || e.End >= e.Parent.End) {
+			if raw[0] != '<' || raw[len(raw)-1] != '>' ||
+				e.Parent != nil && (e.Start <= e.Parent.Start || e.End >= e.Parent.End) {
 				t.Fatalf("%s says that it is %q", e.Path(), raw)
 			}
 		}

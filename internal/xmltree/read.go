@@ -61,7 +61,8 @@ func Read(source []byte) (*Document, error) { return Limits{}.Read(source) }
 func (l Limits) Read(source []byte) (*Document, error) {
 	r := &reader{limits: l.filled(), doc: &Document{}}
 	if len(source) > r.limits.Bytes {
-		return nil, &Error{Kind: ErrLimit, Reason: fmt.Sprintf("the document has more than %d bytes", r.limits.Bytes), Line: 1, Column: 1}
+		return nil, &Error{Kind: ErrLimit, Reason: fmt.Sprintf("the document has more than %d bytes", r.limits.Bytes),
+			Line: 1, Column: 1}
 	}
 	text := string(source)
 	if rest, marked := strings.CutPrefix(text, "\uFEFF"); marked {
@@ -185,7 +186,8 @@ func (r *reader) declaration() error {
 			return r.fail(ErrSyntax, "the XML declaration is malformed")
 		}
 		switch {
-		case name == "version" && step == 0 && len(value) == 3 && strings.HasPrefix(value, "1.") && value[2] >= '0' && value[2] <= '9':
+		case name == "version" && step == 0 && len(value) == 3 && strings.HasPrefix(value, "1.") && value[2] >= '0' &&
+			value[2] <= '9':
 			step = 1
 		case name == "encoding" && step == 1:
 			if !strings.EqualFold(value, "utf-8") && !strings.EqualFold(value, "us-ascii") {

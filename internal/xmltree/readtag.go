@@ -274,14 +274,16 @@ func NameStart(c rune) bool {
 	case c >= 0xC0 && c <= 0x2FF, c >= 0x370 && c <= 0x1FFF:
 		return c != 0xD7 && c != 0xF7 && c != 0x37E
 	}
-	return c >= 0x200C && c <= 0x200D || c >= 0x2070 && c <= 0x218F || c >= 0x2C00 && c <= 0x2FEF || c >= 0x3001 && c <= 0xD7FF ||
+	return c >= 0x200C && c <= 0x200D || c >= 0x2070 && c <= 0x218F || c >= 0x2C00 && c <= 0x2FEF ||
+		c >= 0x3001 && c <= 0xD7FF ||
 		c >= 0xF900 && c <= 0xFDCF || c >= 0xFDF0 && c <= 0xFFFD || c >= 0x10000 && c <= 0xEFFFF
 }
 
 // NamePart reports whether a character may stand in a name: NameChar without
 // the colon.
 func NamePart(c rune) bool {
-	return NameStart(c) || c >= '0' && c <= '9' || c == '-' || c == '.' || c == 0xB7 || c >= 0x300 && c <= 0x36F || c >= 0x203F && c <= 0x2040
+	return NameStart(c) || c >= '0' && c <= '9' || c == '-' || c == '.' || c == 0xB7 || c >= 0x300 && c <= 0x36F ||
+		c >= 0x203F && c <= 0x2040
 }
 
 func (r *reader) skipSpace() bool {
@@ -296,7 +298,8 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 
 // isChar is Char of XML 1.0.
 func isChar(c rune) bool {
-	return c == '\t' || c == '\n' || c == '\r' || c >= 0x20 && c <= 0xD7FF || c >= 0xE000 && c <= 0xFFFD || c >= 0x10000 && c <= 0x10FFFF
+	return c == '\t' || c == '\n' || c == '\r' || c >= 0x20 && c <= 0xD7FF || c >= 0xE000 && c <= 0xFFFD ||
+		c >= 0x10000 && c <= 0x10FFFF
 }
 
 // lineFeeds makes one line feed of every line end.

@@ -226,10 +226,12 @@ func TestWriterWritesEqualBytesForEqualCalls(t *testing.T) {
 		w.End()
 		return string(w.Bytes())
 	}
-	if got := write(false); got != xmltree.Declaration+`<a xmlns="urn:a"><b x="&quot;">1 &lt; 2  </b><c></c><e/></a>` || got != write(false) {
+	if got := write(false); got != xmltree.Declaration+`<a xmlns="urn:a"><b x="&quot;">1 &lt; 2  </b><c></c><e/></a>` ||
+		got != write(false) {
 		t.Errorf("written: %s", got)
 	}
-	if got := write(true); got != xmltree.Declaration+"<a xmlns=\"urn:a\">\n<b x=\"&quot;\">1 &lt; 2  </b>\n<c></c>\n<e/>\n</a>\n" {
+	if got := write(true); got != xmltree.Declaration+
+		"<a xmlns=\"urn:a\">\n<b x=\"&quot;\">1 &lt; 2  </b>\n<c></c>\n<e/>\n</a>\n" {
 		t.Errorf("written in lines: %s", got)
 	}
 }
@@ -251,7 +253,8 @@ func TestCanonicalFormsAreThoseOfXmllint(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := read(t, source)
-		for flag, form := range map[string]xmltree.Canonical{"--exc-c14n": {}, "--c14n": {Inclusive: true}, "--c14n11": {Inclusive: true, Version11: true}} {
+		for flag, form := range map[string]xmltree.Canonical{"--exc-c14n": {}, "--c14n": {Inclusive: true},
+			"--c14n11": {Inclusive: true, Version11: true}} {
 			want, err := exec.Command("xmllint", flag, path).Output()
 			if err != nil {
 				t.Fatalf("xmllint %s: %v", flag, err)
@@ -285,7 +288,8 @@ func sampleTexts(t testing.TB) []string {
 		return nil
 	}
 	dir := needs.Schemas(t)
-	for _, glob := range []string{"es-verifactu/examples/gobl-inv*.xml", "mx-cfdi/examples/*.xml", "pl-ksef/examples/invoice-template-fa-3.xml", "en16931/ubl/examples/*1.xml", "hu-nav/responses/*.xml"} {
+	for _, glob := range []string{"es-verifactu/examples/gobl-inv*.xml", "mx-cfdi/examples/*.xml",
+		"pl-ksef/examples/invoice-template-fa-3.xml", "en16931/ubl/examples/*1.xml", "hu-nav/responses/*.xml"} {
 		paths, err := filepath.Glob(filepath.Join(dir, glob))
 		if err != nil {
 			t.Fatal(err)
@@ -319,7 +323,8 @@ func TestCanonicalFormOfAnElementIsThatOfGoxmldsig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := (xmltree.Canonical{Prefixes: strings.Fields(prefixes)}).Bytes(read(t, source).Root); string(got) != string(want) {
+			if got := (xmltree.Canonical{Prefixes: strings.Fields(prefixes)}).Bytes(read(t, source).Root); string(got) !=
+				string(want) {
 				t.Errorf("prefixes %q of %.200s\nis   %.600s\nwant %.600s", prefixes, source, got, want)
 			}
 		}
@@ -333,17 +338,22 @@ func TestCanonicalFormOfAnElementSeesItsAncestors(t *testing.T) {
 		form xmltree.Canonical
 		want string
 	}{
-		"exclusive":     {xmltree.Canonical{}, `<a:s xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">t<Sig xmlns="urn:r">s</Sig>u</a:s>`},
-		"without":       {xmltree.Canonical{Without: s.Children[0]}, `<a:s xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">tu</a:s>`},
-		"with default":  {xmltree.Canonical{Prefixes: []string{"#default"}}, `<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">t<Sig>s</Sig>u</a:s>`},
-		"inclusive":     {xmltree.Canonical{Inclusive: true}, `<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" xml:id="top" xml:lang="pl" b:x="1">t<Sig>s</Sig>u</a:s>`},
-		"inclusive 1.1": {xmltree.Canonical{Inclusive: true, Version11: true}, `<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" xml:lang="pl" b:x="1">t<Sig>s</Sig>u</a:s>`},
+		"exclusive": {xmltree.Canonical{},
+			`<a:s xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">t<Sig xmlns="urn:r">s</Sig>u</a:s>`},
+		"without": {xmltree.Canonical{Without: s.Children[0]}, `<a:s xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">tu</a:s>`},
+		"with default": {xmltree.Canonical{Prefixes: []string{"#default"}},
+			`<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" b:x="1">t<Sig>s</Sig>u</a:s>`},
+		"inclusive": {xmltree.Canonical{Inclusive: true},
+			`<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" xml:id="top" xml:lang="pl" b:x="1">t<Sig>s</Sig>u</a:s>`},
+		"inclusive 1.1": {xmltree.Canonical{Inclusive: true, Version11: true},
+			`<a:s xmlns="urn:r" xmlns:a="urn:a" xmlns:b="urn:b" xml:lang="pl" b:x="1">t<Sig>s</Sig>u</a:s>`},
 	} {
 		if got := string(c.form.Bytes(s)); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for algorithm, known := range map[string]bool{xmltree.AlgorithmExclusive: true, xmltree.AlgorithmInclusive: true, xmltree.AlgorithmInclusive11: true, xmltree.AlgorithmExclusive + "WithComments": false} {
+	for algorithm, known := range map[string]bool{xmltree.AlgorithmExclusive: true, xmltree.AlgorithmInclusive: true,
+		xmltree.AlgorithmInclusive11: true, xmltree.AlgorithmExclusive + "WithComments": false} {
 		if _, ok := xmltree.CanonicalBy(algorithm); ok != known {
 			t.Errorf("%s is known: %v", algorithm, ok)
 		}

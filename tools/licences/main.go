@@ -32,7 +32,8 @@ var systems = []string{"linux/amd64", "linux/arm64", "darwin/arm64"}
 
 // accepted are the licences whose conditions a release keeps by handing their
 // texts on. MPL-2.0 asks besides that changed files are published: none is changed.
-var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1", "Unlicense", "Zlib", "BSD-0-Clause", "0BSD", "CC0-1.0", "GooglePatentsFile"}
+var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1", "Unlicense",
+	"Zlib", "BSD-0-Clause", "0BSD", "CC0-1.0", "GooglePatentsFile"}
 
 func main() {
 	if len(os.Args) != 2 || os.Args[1] != "notice" && os.Args[1] != "report" {

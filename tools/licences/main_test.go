@@ -22,7 +22,8 @@ func TestTheNoticeIsCurrent(t *testing.T) {
 	if err := run(true, &report); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Mozilla Public License", "SIL OPEN FONT LICENSE", "Permission is hereby granted, free of charge", "Redistributions in binary form"} {
+	for _, want := range []string{"Mozilla Public License", "SIL OPEN FONT LICENSE",
+		"Permission is hereby granted, free of charge", "Redistributions in binary form"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report has no %q", want)
 		}

@@ -81,7 +81,8 @@ func run(version string, paths []string, w io.Writer) error {
 			return err
 		}
 		sum := sha256.Sum256(binary)
-		s.Subject = append(s.Subject, resource{Name: filepath.Base(path), Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])}})
+		s.Subject = append(s.Subject, resource{Name: filepath.Base(path),
+			Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])}})
 		settings := map[string]string{"go": info.GoVersion}
 		for _, one := range info.Settings {
 			settings[one.Key] = one.Value
@@ -101,10 +102,12 @@ func run(version string, paths []string, w io.Writer) error {
 			continue
 		}
 		if commit := settings["vcs.revision"]; commit != "" {
-			d.Dependencies = append(d.Dependencies, resource{URI: "git+" + info.Main.Path, Digest: map[string]string{"gitCommit": commit}})
+			d.Dependencies = append(d.Dependencies,
+				resource{URI: "git+" + info.Main.Path, Digest: map[string]string{"gitCommit": commit}})
 		}
 		for _, m := range info.Deps {
-			d.Dependencies = append(d.Dependencies, resource{URI: "pkg:golang/" + m.Path + "@" + m.Version, Digest: map[string]string{"goModuleH1": m.Sum}})
+			d.Dependencies = append(d.Dependencies,
+				resource{URI: "pkg:golang/" + m.Path + "@" + m.Version, Digest: map[string]string{"goModuleH1": m.Sum}})
 		}
 	}
 	out := json.NewEncoder(w)

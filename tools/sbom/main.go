@@ -119,13 +119,15 @@ func describe(name string, sum [sha256.Size]byte, info *debug.BuildInfo) (*bom, 
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		SerialNumber: "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceOID, sum[:]).String(),
 		Metadata:     metadata{Timestamp: timestamp(settings["vcs.time"]), Component: root},
-		Components:   []component{{Type: "library", Ref: "pkg:golang/std@" + info.GoVersion, Name: "std", Version: info.GoVersion, Scope: "required", PURL: "pkg:golang/std@" + info.GoVersion}},
+		Components: []component{{Type: "library", Ref: "pkg:golang/std@" + info.GoVersion, Name: "std",
+			Version: info.GoVersion, Scope: "required", PURL: "pkg:golang/std@" + info.GoVersion}},
 	}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		c := component{Type: "library", Name: m.Path, Version: m.Version, Scope: "required", PURL: "pkg:golang/" + strings.ToLower(m.Path) + "@" + m.Version}
+		c := component{Type: "library", Name: m.Path, Version: m.Version, Scope: "required",
+			PURL: "pkg:golang/" + strings.ToLower(m.Path) + "@" + m.Version}
 		c.Ref = c.PURL
 		if h, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			raw, err := base64.StdEncoding.DecodeString(h)

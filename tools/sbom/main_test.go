@@ -27,7 +27,9 @@ func TestABinaryIsDescribedWholeAndAlwaysAlike(t *testing.T) {
 	if err := d.Decode(&list); err != nil {
 		t.Fatal(err)
 	}
-	if list.Format != "CycloneDX" || list.Metadata.Component.Version != "v1.2.3" || list.SpecVersion != "1.6" || !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(list.SerialNumber) {
+	if list.Format != "CycloneDX" || list.Metadata.Component.Version != "v1.2.3" || list.SpecVersion != "1.6" ||
+		!regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(
+			list.SerialNumber) {
 		t.Errorf("head %+v", list)
 	}
 	refs := map[string]bool{list.Metadata.Component.Ref: true}

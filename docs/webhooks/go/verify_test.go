@@ -18,7 +18,8 @@ func FuzzVerify(f *testing.F) {
 		mac.Write(body)
 		return hex.EncodeToString(mac.Sum(nil))
 	}
-	body := []byte(`{"event_type":"e","delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") + `","resource_id":"r","resource_url":"u","webhook_id":"w"}`)
+	body := []byte(`{"event_type":"e","delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
+		`","resource_id":"r","resource_url":"u","webhook_id":"w"}`)
 	f.Add(body, sign(body))
 	f.Add([]byte(`{"delivered_at":"2006-01-02T15:04:05Z"}`), "")
 	f.Add([]byte(`{}`), strings.Repeat("0", 64))
@@ -29,7 +30,8 @@ func FuzzVerify(f *testing.F) {
 			t.Fatalf("%q is believed with %q", body, signature)
 		}
 		n, err := Verify(body, []string{signature, sign(body)}, key, time.Minute)
-		if at, wrong := time.Parse("2006-01-02T15:04:05Z", n.DeliveredAt); err == nil && (wrong != nil || time.Since(at).Abs() > time.Minute) {
+		if at, wrong := time.Parse("2006-01-02T15:04:05Z",
+			n.DeliveredAt); err == nil && (wrong != nil || time.Since(at).Abs() > time.Minute) {
 			t.Fatalf("%q is believed at %q", body, n.DeliveredAt)
 		}
 		if _, err := Verify(body, []string{sign(body)}, "", time.Minute); err == nil {

@@ -61,7 +61,8 @@ func openEnvelope(body []byte) (k kept, inner []byte, flaw string) {
 		scopes[s.Value("Type")] = strings.TrimPrefix(s.Value("Identifier")+"::"+s.Value("InstanceIdentifier"), "::")
 	}
 	about := head.At("DocumentIdentification")
-	k.transaction = transaction{Type: "business_document", Sender: party("Sender"), Receiver: party("Receiver"), Document: scopes["DOCUMENTID"], Process: scopes["PROCESSID"],
+	k.transaction = transaction{Type: "business_document", Sender: party("Sender"), Receiver: party("Receiver"),
+		Document: scopes["DOCUMENTID"], Process: scopes["PROCESSID"],
 		Instance: about.Value("InstanceIdentifier"), Reporting: "pending", MLS: "pending"}
 	content := root.Children[1]
 	named := documentForm.FindStringSubmatch(k.Document)
@@ -70,7 +71,8 @@ func openEnvelope(body []byte) (k kept, inner []byte, flaw string) {
 		return k, nil, "sender and receiver are participants"
 	case named == nil || !processForm.MatchString(k.Process) || !countryForm.MatchString(scopes["COUNTRY_C1"]):
 		return k, nil, "the scopes DOCUMENTID, PROCESSID and COUNTRY_C1 are needed"
-	case about.Value("Standard") != content.Space || about.Value("Type") != content.Local || about.Value("TypeVersion") != named[4] || len(k.Instance) != 36:
+	case about.Value("Standard") != content.Space || about.Value("Type") != content.Local ||
+		about.Value("TypeVersion") != named[4] || len(k.Instance) != 36:
 		return k, nil, "the identification is not that of the document"
 	}
 	return k, []byte(xmltree.Declaration + doc.Raw(content) + "\n"), "" // a file of its own

@@ -141,7 +141,8 @@ func reply(question []byte, answer func(string) (string, verdict)) []byte {
 	if err != nil {
 		return nil
 	}
-	out := dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired, RecursionAvailable: true}
+	out := dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true,
+		RecursionDesired: header.RecursionDesired, RecursionAvailable: true}
 	label, rest, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")), ".")
 	address, said := "", unknown
 	if rest == schemeParticipant+"."+zone && len(label) == 52 && q.Type == typeNAPTR {
@@ -168,13 +169,15 @@ func write(header dnsmessage.Header, q dnsmessage.Question, address string) ([]b
 	err := errors.Join(b.StartQuestions(), b.Question(q), b.StartAnswers())
 	if err == nil && header.RCode == dnsmessage.RCodeSuccess {
 		// A record of another service stands before the one that counts.
-		for i, record := range [][3]string{{"U", "Meta:Other", "!.*!https://other.example!"}, {"U", "Meta:SMP", "!.*!" + address + "!"}} {
+		for i, record := range [][3]string{{"U", "Meta:Other", "!.*!https://other.example!"},
+			{"U", "Meta:SMP", "!.*!" + address + "!"}} {
 			data := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 100), uint16(10+i))
 			for _, field := range record {
 				data = append(append(data, byte(len(field))), field...)
 			}
 			data = append(data, 0) // replaced by no name
-			err = errors.Join(err, b.UnknownResource(dnsmessage.ResourceHeader{Name: q.Name, Type: typeNAPTR, Class: dnsmessage.ClassINET, TTL: 60},
+			err = errors.Join(err, b.UnknownResource(dnsmessage.ResourceHeader{Name: q.Name, Type: typeNAPTR,
+				Class: dnsmessage.ClassINET, TTL: 60},
 				dnsmessage.UnknownResource{Type: typeNAPTR, Data: data}))
 		}
 	}

@@ -93,8 +93,10 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	k := kept{transaction: transaction{Type: "business_document", Sender: r.PathValue("sender"), Receiver: r.PathValue("receiver"), Document: r.PathValue("document"),
-		Process: r.PathValue("process"), Instance: r.URL.Query().Get("sbdhInstanceID"), Custom1: r.URL.Query().Get("custom1"), Reporting: "pending", MLS: "pending"}}
+	k := kept{transaction: transaction{Type: "business_document", Sender: r.PathValue("sender"),
+		Receiver: r.PathValue("receiver"), Document: r.PathValue("document"),
+		Process: r.PathValue("process"), Instance: r.URL.Query().Get("sbdhInstanceID"),
+		Custom1: r.URL.Query().Get("custom1"), Reporting: "pending", MLS: "pending"}}
 	for what, ok := range map[string]bool{
 		"sending participant ID '" + k.Sender + "'":         participantForm.MatchString(k.Sender),
 		"receiving participant ID '" + k.Receiver + "'":     participantForm.MatchString(k.Receiver),
@@ -188,7 +190,8 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 		return
 	}
 	step := turn.Steps[0]
-	out := report{Now: stamp(time.Now()), Instance: k.Instance, Sender: k.Sender, Receiver: k.Receiver, Document: k.Document, Process: k.Process, Country: r.PathValue("country")}
+	out := report{Now: stamp(time.Now()), Instance: k.Instance, Sender: k.Sender, Receiver: k.Receiver,
+		Document: k.Document, Process: k.Process, Country: r.PathValue("country")}
 	to := a.habitsOf(value(k.Receiver))
 	switch {
 	case step.Outcome == authority.Reject:
@@ -228,7 +231,8 @@ func enter(b *authority.Book, k kept) {
 		b.Keep("tx/"+k.Instance, k)
 	}
 	if k.Status == stateSent {
-		b.Register(authority.Registration{Supplier: value(k.Sender), Number: k.Number, SHA256: k.SHA256, AuthorityID: k.Instance, Key: k.Instance})
+		b.Register(authority.Registration{Supplier: value(k.Sender), Number: k.Number, SHA256: k.SHA256,
+			AuthorityID: k.Instance, Key: k.Instance})
 	}
 }
 
@@ -291,7 +295,8 @@ func (a *accessPoint) setMLS(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Status string `json:"status"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlBytesMax)).Decode(&in); err != nil || !strings.HasPrefix(in.Status, "received_") {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlBytesMax)).Decode(&in); err != nil ||
+		!strings.HasPrefix(in.Status, "received_") {
 		http.Error(w, "a status begins with received_", http.StatusBadRequest)
 		return
 	}

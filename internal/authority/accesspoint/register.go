@@ -50,14 +50,18 @@ func newKeys() (k keys, err error) {
 	}
 	k.other = authority
 	now := time.Now()
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{Organization: []string{"Simulated"}, CommonName: "SIMULATED SERVICE METADATA PUBLISHER CA"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject:   pkix.Name{Organization: []string{"Simulated"}, CommonName: "SIMULATED SERVICE METADATA PUBLISHER CA"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, ca, ca, authority.Public(), authority)
 	if err != nil {
 		return k, fmt.Errorf("making certificates: %w", err)
 	}
 	k.trusted = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	smp := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{Organization: []string{"Simulated"}, OrganizationalUnit: []string{"PEPPOL SIMULATED SMP"}, CommonName: "PSI000001"},
+	smp := &x509.Certificate{SerialNumber: big.NewInt(2),
+		Subject: pkix.Name{Organization: []string{"Simulated"}, OrganizationalUnit: []string{"PEPPOL SIMULATED SMP"},
+			CommonName: "PSI000001"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature}
 	if k.leaf, err = x509.CreateCertificate(rand.Reader, smp, ca, k.own.Public(), authority); err != nil {
 		return k, fmt.Errorf("making certificates: %w", err)
@@ -89,7 +93,8 @@ func (a *accessPoint) group(w http.ResponseWriter, r *http.Request) {
 	out.Start("ServiceMetadataReferenceCollection")
 	for _, document := range billing() {
 		if h.takes(document) {
-			out.Leaf("ServiceMetadataReference", "", "href", a.address()+"/smp/"+url.PathEscape(who)+"/services/"+url.PathEscape(schemeDocument+"::"+document))
+			out.Leaf("ServiceMetadataReference", "", "href",
+				a.address()+"/smp/"+url.PathEscape(who)+"/services/"+url.PathEscape(schemeDocument+"::"+document))
 		}
 	}
 	out.End()
@@ -190,13 +195,16 @@ func signed(document []byte, flaw string) ([]byte, error) {
 		text = append(text, ' ')
 	}
 	sum := sha256.Sum256(text)
-	info := `<SignedInfo xmlns="` + spaceSignature + `"><CanonicalizationMethod Algorithm="` + xmltree.AlgorithmInclusive + `"></CanonicalizationMethod>` +
+	info := `<SignedInfo xmlns="` + spaceSignature + `"><CanonicalizationMethod Algorithm="` +
+		xmltree.AlgorithmInclusive + `"></CanonicalizationMethod>` +
 		`<SignatureMethod Algorithm="http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"></SignatureMethod>` +
 		`<Reference URI=""><Transforms><Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"></Transform></Transforms>` +
-		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"></DigestMethod><DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) + `</DigestValue></Reference></SignedInfo>`
+		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"></DigestMethod><DigestValue>` +
+		base64.StdEncoding.EncodeToString(sum[:]) + `</DigestValue></Reference></SignedInfo>`
 	whole := func(value string) []byte {
 		signature := `<Signature xmlns="` + spaceSignature + `">` + strings.Replace(info, ` xmlns="`+spaceSignature+`"`, "", 1) +
-			`<SignatureValue>` + value + `</SignatureValue><KeyInfo><X509Data><X509Certificate>` + base64.StdEncoding.EncodeToString(k.leaf) + `</X509Certificate></X509Data></KeyInfo></Signature>`
+			`<SignatureValue>` + value + `</SignatureValue><KeyInfo><X509Data><X509Certificate>` +
+			base64.StdEncoding.EncodeToString(k.leaf) + `</X509Certificate></X509Data></KeyInfo></Signature>`
 		return []byte(strings.Replace(string(document), "</SignedServiceMetadata>", signature+"</SignedServiceMetadata>", 1))
 	}
 	// Inclusive forms carry the namespaces around SignedInfo, so it is written where it stands.

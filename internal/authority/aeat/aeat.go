@@ -117,7 +117,8 @@ func (a *double) identify(w http.ResponseWriter, r *http.Request) (func(string) 
 	if err != nil || cert == nil || now.Before(cert.NotBefore) || now.After(cert.NotAfter) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>403</title></head><body>No se detecta certificado electrónico o no es válido.</body></html>\n")
+		_, _ = io.WriteString(w,
+			"<!DOCTYPE html>\n<html><head><title>403</title></head><body>No se detecta certificado electrónico o no es válido.</body></html>\n")
 		return nil, false
 	}
 	return func(nif string) bool { return identity.Names(cert, "ES", nif) }, true
@@ -200,7 +201,8 @@ func read(doc *xmltree.Document, e, head *xmltree.Element) arrival {
 	out.id = nameOf(out.e, out.cancels)
 	out.reference, out.huella = out.e.Value("RefExterna"), out.e.Value("Huella")
 	out.number = out.id.Number
-	h := aeatwire.Header{Name: out.e.Value("NombreRazonEmisor"), NIF: head.Value("ObligadoEmision", "NIF"), Late: strings.HasPrefix(out.reference, aeatwire.MarkLate),
+	h := aeatwire.Header{Name: out.e.Value("NombreRazonEmisor"), NIF: head.Value("ObligadoEmision", "NIF"),
+		Late:  strings.HasPrefix(out.reference, aeatwire.MarkLate),
 		Agent: aeatwire.Agent{Name: head.Value("Representante", "NombreRazon"), NIF: head.Value("Representante", "NIF")}}
 	if out.cancels {
 		h.Name = head.Value("ObligadoEmision", "NombreRazon")
@@ -239,8 +241,10 @@ func (a *double) decide(docs []arrival, head *xmltree.Element, turn authority.Tu
 	}
 	seconds := int64((wait + time.Second - 1) / time.Second)
 	reg := registrar{
-		nif: head.Value("ObligadoEmision", "NIF"), csv: "A-" + rand.Text()[:14], request: strings.Replace(now.UTC().Format("20060102150405.000000"), ".", "", 1),
-		late: head.Value("RemisionVoluntaria", "Incidencia") == "S", now: now.In(a.madrid).Truncate(time.Second), heads: map[string]string{},
+		nif: head.Value("ObligadoEmision", "NIF"), csv: "A-" + rand.Text()[:14],
+		request: strings.Replace(now.UTC().Format("20060102150405.000000"), ".", "", 1),
+		late:    head.Value("RemisionVoluntaria", "Incidencia") == "S", now: now.In(a.madrid).Truncate(time.Second),
+		heads: map[string]string{},
 	}
 	lines := make([]answerLine, len(docs))
 	err = a.desk.Write(func(b *authority.Book) {
@@ -260,7 +264,8 @@ func (a *double) decide(docs []arrival, head *xmltree.Element, turn authority.Tu
 		}
 	})
 	said = answer{
-		presenter: reg.nif, at: reg.now.In(a.madrid).Format(aeatwire.InstantForm), name: head.Value("ObligadoEmision", "NombreRazon"), nif: reg.nif,
+		presenter: reg.nif, at: reg.now.In(a.madrid).Format(aeatwire.InstantForm),
+		name: head.Value("ObligadoEmision", "NombreRazon"), nif: reg.nif,
 		late: reg.late, wait: strconv.FormatInt(seconds, 10), state: overall(lines), lines: lines,
 	}
 	if reg.taken > 0 {

@@ -40,7 +40,8 @@ func call(number string, replace ...string) string {
 	at := time.Now().UTC().Truncate(time.Second).Format("2006-01-02T15:04:05+00:00")
 	day := time.Now().UTC().Format("02-01-2006")
 	text := strings.NewReplacer(replace...).Replace(fmt.Sprintf(
-		`<t:RegistroAlta><t:IDVersion>1.0</t:IDVersion><t:IDFactura><t:IDEmisorFactura>`+nif+`</t:IDEmisorFactura><t:NumSerieFactura>%s</t:NumSerieFactura>`+
+		`<t:RegistroAlta><t:IDVersion>1.0</t:IDVersion><t:IDFactura><t:IDEmisorFactura>`+nif+
+			`</t:IDEmisorFactura><t:NumSerieFactura>%s</t:NumSerieFactura>`+
 			`<t:FechaExpedicionFactura>%s</t:FechaExpedicionFactura></t:IDFactura><t:NombreRazonEmisor>Otro Programa SL</t:NombreRazonEmisor><t:TipoFactura>F2</t:TipoFactura>`+
 			`<t:DescripcionOperacion>Café</t:DescripcionOperacion><t:Desglose><t:DetalleDesglose><t:ClaveRegimen>01</t:ClaveRegimen><t:CalificacionOperacion>S1</t:CalificacionOperacion>`+
 			`<t:TipoImpositivo>21</t:TipoImpositivo><t:BaseImponibleOimporteNoSujeto>100</t:BaseImponibleOimporteNoSujeto><t:CuotaRepercutida>21</t:CuotaRepercutida>`+
@@ -51,8 +52,11 @@ func call(number string, replace ...string) string {
 			`<t:FechaHoraHusoGenRegistro>%s</t:FechaHoraHusoGenRegistro><t:TipoHuella>01</t:TipoHuella><t:Huella>HUELLA</t:Huella></t:RegistroAlta>`, number, day, at))
 	sum := sha256.Sum256([]byte("IDEmisorFactura=" + nif + "&NumSerieFactura=" + number + "&FechaExpedicionFactura=" + day + "&TipoFactura=F2&CuotaTotal=21&ImporteTotal=121&Huella=&FechaHoraHusoGenRegistro=" + at))
 	text = strings.Replace(text, "HUELLA", fmt.Sprintf("%X", sum), 1)
-	return `<S:Envelope xmlns:S="` + soap.Space11 + `"><S:Body><RegFactuSistemaFacturacion xmlns="` + aeatwire.SpaceCall + `" xmlns:t="` + aeatwire.SpaceInfo + `"><Cabecera><t:ObligadoEmision>` +
-		`<t:NombreRazon>Otro Programa SL</t:NombreRazon><t:NIF>` + nif + `</t:NIF></t:ObligadoEmision></Cabecera><RegistroFactura>` + text + `</RegistroFactura></RegFactuSistemaFacturacion></S:Body></S:Envelope>`
+	return `<S:Envelope xmlns:S="` + soap.Space11 + `"><S:Body><RegFactuSistemaFacturacion xmlns="` + aeatwire.SpaceCall +
+		`" xmlns:t="` + aeatwire.SpaceInfo + `"><Cabecera><t:ObligadoEmision>` +
+		`<t:NombreRazon>Otro Programa SL</t:NombreRazon><t:NIF>` + nif +
+		`</t:NIF></t:ObligadoEmision></Cabecera><RegistroFactura>` + text +
+		`</RegistroFactura></RegFactuSistemaFacturacion></S:Body></S:Envelope>`
 }
 
 // office is a double over real HTTP, and a certificate.
@@ -144,17 +148,23 @@ func TestRecordsOfAnotherProgramAreTakenAndAnsweredByTheSchema(t *testing.T) {
 	if flaw := official.Verifactu.Schema().First(m.Content); flaw != nil {
 		t.Errorf("the answer does not fit the schema: %v", flaw)
 	}
-	if got := m.Content.Value("EstadoEnvio"); got != aeatwire.StateCorrect || m.Content.Value("CSV") == "" || o.held() != 1 {
+	if got := m.Content.Value("EstadoEnvio"); got != aeatwire.StateCorrect || m.Content.Value("CSV") == "" ||
+		o.held() != 1 {
 		t.Errorf("state %s, %d held: %s", got, o.held(), m.Document.Source)
 	}
-	query := `<S:Envelope xmlns:S="` + soap.Space11 + `"><S:Body><c:ConsultaFactuSistemaFacturacion xmlns:c="` + aeatwire.SpaceQuery + `" xmlns="` + aeatwire.SpaceInfo + `"><c:Cabecera><IDVersion>1.0</IDVersion>` +
-		`<ObligadoEmision><NombreRazon>Otro Programa SL</NombreRazon><NIF>` + nif + `</NIF></ObligadoEmision></c:Cabecera><c:FiltroConsulta><c:PeriodoImputacion><Ejercicio>` + time.Now().UTC().Format("2006") +
-		`</Ejercicio><Periodo>` + time.Now().UTC().Format("01") + `</Periodo></c:PeriodoImputacion></c:FiltroConsulta></c:ConsultaFactuSistemaFacturacion></S:Body></S:Envelope>`
+	query := `<S:Envelope xmlns:S="` + soap.Space11 + `"><S:Body><c:ConsultaFactuSistemaFacturacion xmlns:c="` +
+		aeatwire.SpaceQuery + `" xmlns="` + aeatwire.SpaceInfo + `"><c:Cabecera><IDVersion>1.0</IDVersion>` +
+		`<ObligadoEmision><NombreRazon>Otro Programa SL</NombreRazon><NIF>` + nif +
+		`</NIF></ObligadoEmision></c:Cabecera><c:FiltroConsulta><c:PeriodoImputacion><Ejercicio>` +
+		time.Now().UTC().Format("2006") +
+		`</Ejercicio><Periodo>` + time.Now().UTC().Format("01") +
+		`</Periodo></c:PeriodoImputacion></c:FiltroConsulta></c:ConsultaFactuSistemaFacturacion></S:Body></S:Envelope>`
 	list := o.post(query)
 	if flaw := official.Verifactu.Schema().First(list.Content); flaw != nil {
 		t.Errorf("the list does not fit the schema: %v", flaw)
 	}
-	if got := list.Content.Value("RegistroRespuestaConsultaFactuSistemaFacturacion", "IDFactura", "NumSerieFactura"); got != "T-1" {
+	if got := list.Content.Value("RegistroRespuestaConsultaFactuSistemaFacturacion", "IDFactura",
+		"NumSerieFactura"); got != "T-1" {
 		t.Errorf("the list has %q: %s", got, list.Document.Source)
 	}
 }
@@ -165,8 +175,9 @@ func TestStructureRefusesTheCallAndTextsTheirRecord(t *testing.T) {
 		fault   string // in a fault
 		code    string // of the record
 	}{
-		"element missing":      {[2]string{"<t:TipoFactura>F2</t:TipoFactura>", ""}, "4102", ""},
-		"order":                {[2]string{"<t:CuotaTotal>21</t:CuotaTotal><t:ImporteTotal>121</t:ImporteTotal>", "<t:ImporteTotal>121</t:ImporteTotal><t:CuotaTotal>21</t:CuotaTotal>"}, "4102", ""},
+		"element missing": {[2]string{"<t:TipoFactura>F2</t:TipoFactura>", ""}, "4102", ""},
+		"order": {[2]string{"<t:CuotaTotal>21</t:CuotaTotal><t:ImporteTotal>121</t:ImporteTotal>",
+			"<t:ImporteTotal>121</t:ImporteTotal><t:CuotaTotal>21</t:CuotaTotal>"}, "4102", ""},
 		"other namespace":      {[2]string{"<t:Desglose>", `<t:Desglose xmlns:t="urn:x">`}, "4102", ""},
 		"unknown attribute":    {[2]string{"<t:Desglose>", `<t:Desglose x="1">`}, "4102", ""},
 		"text between":         {[2]string{"<t:Desglose>", `<t:Desglose>x`}, "4102", ""},
@@ -174,16 +185,18 @@ func TestStructureRefusesTheCallAndTextsTheirRecord(t *testing.T) {
 		"blank around a value": {[2]string{"<t:TipoFactura>F2<", "<t:TipoFactura> F2<"}, "", "1106"},
 		"long text":            {[2]string{">Café<", ">" + strings.Repeat("x", 501) + "<"}, "", "1100"},
 		"text at its limit":    {[2]string{">Café<", ">" + strings.Repeat("x", 500) + "<"}, "", ""},
-		"country":              {[2]string{"<t:NIF>A28015865</t:NIF>", "<t:IDOtro><t:CodigoPais>ZZ</t:CodigoPais><t:IDType>04</t:IDType><t:ID>1</t:ID></t:IDOtro>"}, "", "1101"},
-		"check digit":          {[2]string{"A28015865", "A28015866"}, "", "1123"},
-		"empty name":           {[2]string{"<t:NombreRazonEmisor>Otro Programa SL<", "<t:NombreRazonEmisor><"}, "", "1100"},
-		"instant":              {[2]string{"+00:00</t:FechaHora", "</t:FechaHora"}, "", "1244"},
+		"country": {[2]string{"<t:NIF>A28015865</t:NIF>",
+			"<t:IDOtro><t:CodigoPais>ZZ</t:CodigoPais><t:IDType>04</t:IDType><t:ID>1</t:ID></t:IDOtro>"}, "", "1101"},
+		"check digit": {[2]string{"A28015865", "A28015866"}, "", "1123"},
+		"empty name":  {[2]string{"<t:NombreRazonEmisor>Otro Programa SL<", "<t:NombreRazonEmisor><"}, "", "1100"},
+		"instant":     {[2]string{"+00:00</t:FechaHora", "</t:FechaHora"}, "", "1244"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t)
 			m := o.post(call("T-1", c.replace[0], c.replace[1]))
 			switch {
-			case c.fault != "" && (m.Fault == nil || !strings.Contains(m.Fault.Reason, "Codigo["+c.fault+"]."+aeat.Message(c.fault))):
+			case c.fault != "" && (m.Fault == nil ||
+				!strings.Contains(m.Fault.Reason, "Codigo["+c.fault+"]."+aeat.Message(c.fault))):
 				t.Errorf("no fault %s: %s", c.fault, m.Document.Source)
 			case c.fault == "" && m.Fault != nil:
 				t.Errorf("a fault: %v", m.Fault)
@@ -200,7 +213,8 @@ func TestStructureRefusesTheCallAndTextsTheirRecord(t *testing.T) {
 // AEAT, "Detalle de las especificaciones técnicas para generación de la huella",
 // 0.1.2, section 6: the three examples.
 func TestHuellasAreThoseOfTheOfficialPaper(t *testing.T) {
-	const first, second = "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60", "F7B94CFD8924EDFF273501B01EE5153E4CE8F259766F88CF6ACB8935802A2B97"
+	const first, second = "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60",
+		"F7B94CFD8924EDFF273501B01EE5153E4CE8F259766F88CF6ACB8935802A2B97"
 	alta := `<r><IDFactura><IDEmisorFactura>89890001K</IDEmisorFactura><NumSerieFactura>%s</NumSerieFactura><FechaExpedicionFactura>01-01-2024</FechaExpedicionFactura></IDFactura>` +
 		`<TipoFactura>F1</TipoFactura><CuotaTotal>12.35</CuotaTotal><ImporteTotal>123.45</ImporteTotal><Encadenamiento>%s</Encadenamiento><FechaHoraHusoGenRegistro>%s</FechaHoraHusoGenRegistro></r>`
 	link := `<RegistroAnterior><Huella>%s</Huella></RegistroAnterior>`
@@ -212,7 +226,9 @@ func TestHuellasAreThoseOfTheOfficialPaper(t *testing.T) {
 		{fmt.Sprintf(alta, "12345678/G33", "<PrimerRegistro>S</PrimerRegistro>", "2024-01-01T19:20:30+01:00"), false, first},
 		{fmt.Sprintf(alta, "12345679/G34", fmt.Sprintf(link, first), "2024-01-01T19:20:35+01:00"), false, second},
 		{`<r><IDFactura><IDEmisorFacturaAnulada>89890001K</IDEmisorFacturaAnulada><NumSerieFacturaAnulada>12345679/G34</NumSerieFacturaAnulada><FechaExpedicionFacturaAnulada>01-01-2024</FechaExpedicionFacturaAnulada></IDFactura>` +
-			`<Encadenamiento>` + fmt.Sprintf(link, second) + `</Encadenamiento><FechaHoraHusoGenRegistro>2024-01-01T19:20:40+01:00</FechaHoraHusoGenRegistro></r>`, true, "177547C0D57AC74748561D054A9CEC14B4C4EA23D1BEFD6F2E69E3A388F90C68"},
+			`<Encadenamiento>` + fmt.Sprintf(link, second) +
+			`</Encadenamiento><FechaHoraHusoGenRegistro>2024-01-01T19:20:40+01:00</FechaHoraHusoGenRegistro></r>`, true,
+			"177547C0D57AC74748561D054A9CEC14B4C4EA23D1BEFD6F2E69E3A388F90C68"},
 	} {
 		doc, err := xmltree.Read([]byte(c.text))
 		if err != nil {
@@ -259,12 +275,14 @@ func TestServiceDescribesItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{call("T-1"), call("T-1", "F2", "F9"), call("T-1", "<t:TipoFactura>F2</t:TipoFactura>", "")} {
+	for _, part := range []string{call("T-1"), call("T-1", "F2", "F9"),
+		call("T-1", "<t:TipoFactura>F2</t:TipoFactura>", "")} {
 		m, err := soap.Read([]byte(part), xmltree.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, theirs := served.First(m.Content), official.Verifactu.Schema().First(m.Content); (ours == nil) != (theirs == nil) {
+		if ours, theirs := served.First(m.Content),
+			official.Verifactu.Schema().First(m.Content); (ours == nil) != (theirs == nil) {
 			t.Errorf("the served schema says %v, the official one %v", ours, theirs)
 		}
 	}

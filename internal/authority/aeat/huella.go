@@ -18,7 +18,8 @@ type invoiceID struct {
 }
 
 func readID(e *xmltree.Element) invoiceID {
-	return invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"), Day: e.Value("FechaExpedicionFactura")}
+	return invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"),
+		Day: e.Value("FechaExpedicionFactura")}
 }
 
 func (id invoiceID) write(w *xmltree.Writer) {
@@ -32,7 +33,8 @@ func (id invoiceID) write(w *xmltree.Writer) {
 // registros de facturación", 0.1.2, sections 3.2 and 3.3. It is written from
 // that paper and shares nothing with any sender's.
 func huellaOf(e *xmltree.Element, cancels bool) string {
-	id, previous, at := nameOf(e, cancels), e.Value("Encadenamiento", "RegistroAnterior", "Huella"), e.Value("FechaHoraHusoGenRegistro")
+	id, previous, at := nameOf(e, cancels), e.Value("Encadenamiento", "RegistroAnterior", "Huella"),
+		e.Value("FechaHoraHusoGenRegistro")
 	text := fmt.Sprintf("IDEmisorFactura=%s&NumSerieFactura=%s&FechaExpedicionFactura=%s&TipoFactura=%s&CuotaTotal=%s&ImporteTotal=%s&Huella=%s&FechaHoraHusoGenRegistro=%s",
 		id.Issuer, id.Number, id.Day, e.Value("TipoFactura"), e.Value("CuotaTotal"), e.Value("ImporteTotal"), previous, at)
 	if cancels {

@@ -110,7 +110,8 @@ func writeList(w *xmltree.Writer, q *xmltree.Element, found []entry, next *invoi
 			w.Leaf(name, words[1])
 		}
 	}
-	w.Start("sfLRRC:RespuestaConsultaFactuSistemaFacturacion", "xmlns:sfLRRC", aeatwire.SpaceList, "xmlns:sf", aeatwire.SpaceInfo)
+	w.Start("sfLRRC:RespuestaConsultaFactuSistemaFacturacion", "xmlns:sfLRRC", aeatwire.SpaceList, "xmlns:sf",
+		aeatwire.SpaceInfo)
 	w.Start("sfLRRC:Cabecera")
 	w.Leaf("sf:IDVersion", "1.0")
 	w.Start("sf:ObligadoEmision")

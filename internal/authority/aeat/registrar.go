@@ -231,7 +231,8 @@ func (reg *registrar) register(a *arrival, line answerLine, here holding, exists
 		reg.heads[month] = placeIn(a.id)
 	}
 	reg.keep(h)
-	reg.book.Register(authority.Registration{Supplier: reg.nif, Number: a.number, SHA256: a.sha256, AuthorityID: reg.csv, At: reg.now})
+	reg.book.Register(authority.Registration{Supplier: reg.nif, Number: a.number, SHA256: a.sha256, AuthorityID: reg.csv,
+		At: reg.now})
 	reg.taken++
 	return h
 }

@@ -295,7 +295,8 @@ func (l *line) customers() []*xmltree.Element {
 
 // taxed reports whether the line states a rate or an amount of tax.
 func (l *line) taxed() bool {
-	return slices.ContainsFunc([]string{"TipoImpositivo", "CuotaRepercutida", "TipoRecargoEquivalencia", "CuotaRecargoEquivalencia"},
+	return slices.ContainsFunc([]string{"TipoImpositivo", "CuotaRepercutida", "TipoRecargoEquivalencia",
+		"CuotaRecargoEquivalencia"},
 		func(member string) bool { return l.At(member) != nil })
 }
 
@@ -309,7 +310,8 @@ type lineRule struct {
 var lineRules = []lineRule{
 	{"1245", func(l *line) bool { return (l.common() || l.tax == taxIPSI) && l.regime == "" }},
 	{"1246", func(l *line) bool {
-		return l.iva() && l.regime == "21" || l.tax == taxIPSI && !slices.Contains([]string{"01", "08", "11", "18", "19", "20"}, l.regime)
+		return l.iva() && l.regime == "21" ||
+			l.tax == taxIPSI && !slices.Contains([]string{"01", "08", "11", "18", "19", "20"}, l.regime)
 	}},
 	{"1197", func(l *line) bool { return l.grade == "S2" && l.simplified() }},
 	{"1237", func(l *line) bool { return (l.grade == "N1" || l.grade == "N2") && l.iva() && l.taxed() }},
@@ -517,7 +519,8 @@ func nameOf(e *xmltree.Element, cancels bool) invoiceID {
 		return readID(e.At("IDFactura"))
 	}
 	id := e.At("IDFactura")
-	return invoiceID{Issuer: id.Value("IDEmisorFacturaAnulada"), Number: id.Value("NumSerieFacturaAnulada"), Day: id.Value("FechaExpedicionFacturaAnulada")}
+	return invoiceID{Issuer: id.Value("IDEmisorFacturaAnulada"), Number: id.Value("NumSerieFacturaAnulada"),
+		Day: id.Value("FechaExpedicionFacturaAnulada")}
 }
 
 // sumsRemark: sections 3.1.3.16 and 3.1.3.17.

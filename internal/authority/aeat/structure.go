@@ -17,7 +17,8 @@ const flawsMax = 20 * aeatwire.BatchMax
 
 // examination is what the structure says of a call or a query.
 type examination struct {
-	misplaced string                      // the element that stands where it may not, or is missing; "" when everything is in its place
+	// the element that stands where it may not, or is missing; "" when everything is in its place
+	misplaced string
 	illegible map[*xmltree.Element]string // by the part of the call it stands in: the first field whose text cannot be read
 }
 
@@ -65,14 +66,16 @@ func legible(e *xmltree.Element) bool {
 	text := e.Text
 	switch e.Local {
 	case "NIF", "IDEmisorFactura", "IDEmisorFacturaAnulada":
-		return e.Parent.Local == "ObligadoEmision" || e.Parent.Local == "Representante" || len(text) == 9 && taxid.NIF(text) == text // the header has codes of its own
+		// the header has codes of its own
+		return e.Parent.Local == "ObligadoEmision" || e.Parent.Local == "Representante" || len(text) == 9 && taxid.NIF(text) == text
 	case "FechaExpedicionFactura", "FechaExpedicionFacturaAnulada", "FechaOperacion", "FechaFinVeriFactu":
 		_, err := time.Parse(aeatwire.DayForm, text)
 		return err == nil
 	case "FechaHoraHusoGenRegistro":
 		_, err := time.Parse(time.RFC3339, text)
 		return err == nil
-	case "NombreRazon", "NombreRazonEmisor", "DescripcionOperacion", "ID", "CodigoPais", "NombreSistemaInformatico", "IdSistemaInformatico", "Version",
+	case "NombreRazon", "NombreRazonEmisor", "DescripcionOperacion", "ID", "CodigoPais", "NombreSistemaInformatico",
+		"IdSistemaInformatico", "Version",
 		"NumeroInstalacion", "RefRequerimiento":
 		return strings.TrimSpace(text) != ""
 	}

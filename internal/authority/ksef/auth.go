@@ -65,7 +65,8 @@ func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 	}
 	at, ok := k.meet(in.Challenge)
 	if !ok {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge, Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge,
+			Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
 		return
 	}
 	cipher, err := base64.StdEncoding.DecodeString(in.EncryptedToken)
@@ -80,7 +81,9 @@ func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 }
 
 func unknownKey(id string) ksefwire.ProblemError {
-	return ksefwire.ProblemError{Code: ksefwire.CodeKey, Description: "Przesłany identyfikator klucza jest nieznany lub wskazuje na wycofany klucz.", Details: []string{"Klucz o identyfikatorze " + id + " nie jest wspierany."}}
+	return ksefwire.ProblemError{Code: ksefwire.CodeKey,
+		Description: "Przesłany identyfikator klucza jest nieznany lub wskazuje na wycofany klucz.",
+		Details:     []string{"Klucz o identyfikatorze " + id + " nie jest wspierany."}}
 }
 
 // judgeToken decrypts and reads "token|milliseconds". Any token is good, but
@@ -127,7 +130,8 @@ func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, ok := k.meet(signed.challenge); !ok {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge, Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge,
+			Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
 		return
 	}
 	if err := k.prepareKeys(); err != nil {
@@ -138,9 +142,11 @@ func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 	now := k.now()
 	switch {
 	case now.After(signed.leaf.NotAfter), now.Before(signed.leaf.NotBefore):
-		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Nieważny certyfikat"}
+		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu",
+			"Nieważny certyfikat"}
 	case offlineOnly(signed.leaf):
-		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Niepoprawny certyfikat"}
+		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu",
+			"Niepoprawny certyfikat"}
 	case !identity.Names(signed.leaf, "PL", signed.nip):
 		v = powerless()
 	}
@@ -153,7 +159,8 @@ func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 // opens nothing (ksef-docs, certyfikaty-KSeF.md).
 func offlineOnly(leaf *x509.Certificate) bool {
 	const signs, commits = x509.KeyUsageDigitalSignature, x509.KeyUsageContentCommitment
-	return leaf.KeyUsage&commits != 0 && leaf.KeyUsage&signs == 0 && strings.Contains(strings.ToUpper(leaf.Issuer.String()), "KSEF")
+	return leaf.KeyUsage&commits != 0 && leaf.KeyUsage&signs == 0 &&
+		strings.Contains(strings.ToUpper(leaf.Issuer.String()), "KSEF")
 }
 
 // begin answers the start of an authentication. It is decided already; the
@@ -163,7 +170,8 @@ func (k *double) begin(w http.ResponseWriter, c claims, v verdict) {
 	c.Kind, c.Reference = "authentication", k.newReference("AU")
 	c.Code, c.Text, c.Detail = v.code, v.text, v.detail
 	c.Started, c.Expires = now.Unix(), now.Add(refreshFor).Unix()
-	writeJSON(w, http.StatusAccepted, ksefwire.TypeJSON, ksefwire.AuthResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
+	writeJSON(w, http.StatusAccepted, ksefwire.TypeJSON,
+		ksefwire.AuthResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
 }
 
 // authentication serves GET /auth/{reference}.
@@ -197,7 +205,8 @@ func statusOfAuth(c claims) ksefwire.AuthStatus {
 }
 
 func unknownAuthentication(reference string) ksefwire.ProblemError {
-	return ksefwire.ProblemError{Code: ksefwire.CodeNotAuthenticated, Description: "Brak uwierzytelnienia.", Details: []string{"Operacja uwierzytelniania o numerze referencyjnym " + reference + " nie została znaleziona."}}
+	return ksefwire.ProblemError{Code: ksefwire.CodeNotAuthenticated, Description: "Brak uwierzytelnienia.",
+		Details: []string{"Operacja uwierzytelniania o numerze referencyjnym " + reference + " nie została znaleziona."}}
 }
 
 // redeem serves POST /auth/token/redeem, once for each authentication.

@@ -43,11 +43,13 @@ func (s sessionRecord) batchState(now time.Time, t tally) ksefwire.Status {
 	case !s.Closed && now.Before(s.Until):
 		return ksefwire.Status{Code: ksefwire.SessionOpen, Description: "Sesja wsadowa rozpoczęta"}
 	case !s.Closed:
-		return ksefwire.Status{Code: ksefwire.SessionCancelled, Description: "Sesja anulowana", Details: []string{"Przekroczono czas wysyłki"}}
+		return ksefwire.Status{Code: ksefwire.SessionCancelled, Description: "Sesja anulowana",
+			Details: []string{"Przekroczono czas wysyłki"}}
 	case s.Batch.Failed != nil:
 		return *s.Batch.Failed
 	case t.Sent == 0:
-		return ksefwire.Status{Code: ksefwire.SessionCancelled, Description: "Sesja anulowana", Details: []string{"Nie przesłano faktur"}}
+		return ksefwire.Status{Code: ksefwire.SessionCancelled, Description: "Sesja anulowana",
+			Details: []string{"Nie przesłano faktur"}}
 	case t.Good+t.Bad < t.Sent:
 		return ksefwire.Status{Code: ksefwire.StatusProcessing, Description: "Trwa przetwarzanie"}
 	case t.Good == 0:
@@ -77,7 +79,8 @@ func (k *double) openBatch(w http.ResponseWriter, r *http.Request) {
 	}
 	now := k.now()
 	until := now.Add(time.Duration(len(in.File.Parts)) * ksefwire.PartMinutes * time.Minute).UTC()
-	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: until, Document: c.Document, UPO: k.newReference("EU"),
+	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: until, Document: c.Document,
+		UPO:   k.newReference("EU"),
 		Batch: &batchRecord{File: in.File, Offline: in.Offline}}
 	reference := k.newReference("SB")
 	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
@@ -87,7 +90,8 @@ func (k *double) openBatch(w http.ResponseWriter, r *http.Request) {
 	out := ksefwire.BatchResponse{ReferenceNumber: reference, Uploads: []ksefwire.PartUpload{}}
 	for _, p := range in.File.Parts {
 		out.Uploads = append(out.Uploads, ksefwire.PartUpload{
-			Ordinal: p.Ordinal, Method: http.MethodPut, URL: k.storageURL(r, reference, partName(p.Ordinal), until), Headers: map[string]string{headerBlob: "BlockBlob"},
+			Ordinal: p.Ordinal, Method: http.MethodPut, URL: k.storageURL(r, reference, partName(p.Ordinal), until),
+			Headers: map[string]string{headerBlob: "BlockBlob"},
 		})
 	}
 	writeJSON(w, http.StatusCreated, ksefwire.TypeJSON, out)
@@ -103,7 +107,8 @@ func wrongPackage(f ksefwire.BatchFile) *ksefwire.ProblemError {
 	var encrypted int64
 	switch {
 	case len(f.Parts) > ksefwire.PartsMax:
-		return flaw(ksefwire.CodePartCount, "Przekroczono dozwoloną liczbę części pakietu.", fmt.Sprintf("Liczba części %d przekracza %d.", len(f.Parts), ksefwire.PartsMax))
+		return flaw(ksefwire.CodePartCount, "Przekroczono dozwoloną liczbę części pakietu.",
+			fmt.Sprintf("Liczba części %d przekracza %d.", len(f.Parts), ksefwire.PartsMax))
 	case f.Size < 1 || f.Size > ksefwire.PackageBytesMax || len(f.Hash) != sha256.Size || len(f.Parts) == 0:
 		no := invalidInput("batchFile: rozmiar, skrót lub części pakietu są nieprawidłowe.")
 		return &no
@@ -117,12 +122,14 @@ func wrongPackage(f ksefwire.BatchFile) *ksefwire.ProblemError {
 			return &no
 		}
 		if p.Size < aes.BlockSize || p.Size%aes.BlockSize != 0 || p.Size > ksefwire.PartBytesMax+aes.BlockSize {
-			return flaw(ksefwire.CodePartSize, "Nieprawidłowy rozmiar części pakietu.", fmt.Sprintf("Rozmiar części %d: %d.", p.Ordinal, p.Size))
+			return flaw(ksefwire.CodePartSize, "Nieprawidłowy rozmiar części pakietu.",
+				fmt.Sprintf("Rozmiar części %d: %d.", p.Ordinal, p.Size))
 		}
 		encrypted += p.Size
 	}
 	if n := int64(len(f.Parts)); encrypted < f.Size+n || encrypted > f.Size+n*aes.BlockSize {
-		return flaw(ksefwire.CodePartSize, "Nieprawidłowy rozmiar części pakietu.", fmt.Sprintf("Części mają %d bajtów, pakiet %d.", encrypted, f.Size))
+		return flaw(ksefwire.CodePartSize, "Nieprawidłowy rozmiar części pakietu.",
+			fmt.Sprintf("Części mają %d bajtów, pakiet %d.", encrypted, f.Size))
 	}
 	return nil
 }
@@ -157,7 +164,9 @@ func (k *double) takePart(w http.ResponseWriter, r *http.Request) {
 	if !turn.Begin(w, nil) {
 		return
 	}
-	if k.desk.Write(func(b *authority.Book) { b.Put(partKey(reference, ordinal), base64.StdEncoding.EncodeToString(part)) }) != nil {
+	if k.desk.Write(func(b *authority.Book) {
+		b.Put(partKey(reference, ordinal), base64.StdEncoding.EncodeToString(part))
+	}) != nil {
 		broken(w)
 		return
 	}
@@ -230,7 +239,9 @@ func (k *double) partsOf(reference string, s sessionRecord) ([][]byte, *ksefwire
 		return nil, &no
 	}
 	if s.over(k.now()) {
-		return nil, &ksefwire.ProblemError{Code: ksefwire.CodeUploadTime, Description: "Czas oczekiwania na requesty upload lub finish został przekroczony.", Details: []string{"Sesja anulowana, przekroczono czas wysyłki."}}
+		return nil, &ksefwire.ProblemError{Code: ksefwire.CodeUploadTime,
+			Description: "Czas oczekiwania na requesty upload lub finish został przekroczony.",
+			Details:     []string{"Sesja anulowana, przekroczono czas wysyłki."}}
 	}
 	var parts [][]byte
 	for _, p := range s.Batch.File.Parts {
@@ -238,10 +249,13 @@ func (k *double) partsOf(reference string, s sessionRecord) ([][]byte, *ksefwire
 		k.desk.Read(func(b *authority.Book) { text, _ = b.Get(partKey(reference, p.Ordinal)) })
 		part, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(part) == 0 {
-			return nil, &ksefwire.ProblemError{Code: ksefwire.CodePackageEmpty, Description: "Pakiet nie może być pusty.", Details: []string{fmt.Sprintf("Nie przesłano zadeklarowanej '%d' części pliku.", p.Ordinal)}}
+			return nil, &ksefwire.ProblemError{Code: ksefwire.CodePackageEmpty, Description: "Pakiet nie może być pusty.",
+				Details: []string{fmt.Sprintf("Nie przesłano zadeklarowanej '%d' części pliku.", p.Ordinal)}}
 		}
 		if int64(len(part)) != p.Size {
-			return nil, &ksefwire.ProblemError{Code: ksefwire.CodePartSize, Description: "Nieprawidłowy rozmiar części pakietu.", Details: []string{fmt.Sprintf("Zadeklarowany rozmiar części '%d' nie zgadza się z rzeczywistym.", p.Ordinal)}}
+			return nil, &ksefwire.ProblemError{Code: ksefwire.CodePartSize,
+				Description: "Nieprawidłowy rozmiar części pakietu.",
+				Details:     []string{fmt.Sprintf("Zadeklarowany rozmiar części '%d' nie zgadza się z rzeczywistym.", p.Ordinal)}}
 		}
 		parts = append(parts, part)
 	}
@@ -251,7 +265,8 @@ func (k *double) partsOf(reference string, s sessionRecord) ([][]byte, *ksefwire
 // unpack decrypts and opens a package: its invoices, or why the session failed
 // as a whole.
 func (k *double) unpack(s sessionRecord, parts [][]byte) ([]*arrival, *ksefwire.Status) {
-	wrongParts := &ksefwire.Status{Code: ksefwire.SessionParts, Description: "Błąd weryfikacji poprawności dostarczonych elementów paczki"}
+	wrongParts := &ksefwire.Status{Code: ksefwire.SessionParts,
+		Description: "Błąd weryfikacji poprawności dostarczonych elementów paczki"}
 	var file []byte
 	for i, part := range parts {
 		sum := sha256.Sum256(part)
@@ -260,7 +275,8 @@ func (k *double) unpack(s sessionRecord, parts [][]byte) ([]*arrival, *ksefwire.
 		}
 		text, ok := unsealed(part, s.Key, s.IV)
 		if !ok {
-			return nil, &ksefwire.Status{Code: ksefwire.SessionDecryption, Description: "Błąd odszyfrowania zaszyfrowanych części archiwum"}
+			return nil, &ksefwire.Status{Code: ksefwire.SessionDecryption,
+				Description: "Błąd odszyfrowania zaszyfrowanych części archiwum"}
 		}
 		if len(text) > ksefwire.PartBytesMax {
 			return nil, wrongParts
@@ -290,7 +306,8 @@ func (k *double) unpack(s sessionRecord, parts [][]byte) ([]*arrival, *ksefwire.
 		sum := sha256.Sum256(text)
 		// An invoice of a package came when its session was opened (ksef-docs,
 		// automatyczne-okreslanie-trybu-offline.md).
-		a := &arrival{nip: s.NIP, hash: hex.EncodeToString(sum[:]), size: int64(len(text)), at: s.Created, offline: s.Batch.Offline, file: entry.Name}
+		a := &arrival{nip: s.NIP, hash: hex.EncodeToString(sum[:]), size: int64(len(text)), at: s.Created,
+			offline: s.Batch.Offline, file: entry.Name}
 		arrived = append(arrived, k.read(a, text))
 	}
 	return arrived, nil

@@ -108,7 +108,8 @@ func (c *caller) closeBatch(session string) said {
 // the others reasons, and the session comes to its end.
 func TestPackageIsTakenWhenItsSessionIsClosed(t *testing.T) {
 	c := newCaller(t)
-	session, brought := c.bring(c.parcel(500, foreignInvoice("P/1"), foreignInvoice("P/2"), "<Faktura/>", foreignInvoice("P/1")))
+	session, brought := c.bring(c.parcel(500, foreignInvoice("P/1"), foreignInvoice("P/2"), "<Faktura/>",
+		foreignInvoice("P/1")))
 	if len(brought) < 3 || slices.ContainsFunc(brought, func(status int) bool { return status != http.StatusCreated }) {
 		t.Fatalf("%v", brought)
 	}
@@ -122,7 +123,8 @@ func TestPackageIsTakenWhenItsSessionIsClosed(t *testing.T) {
 	if got := c.closeBatch(session); got.status != http.StatusNoContent {
 		t.Fatalf("%+v", got)
 	}
-	if got := state(); got.at("status", "code") != "200" || got.at("successfulInvoiceCount") != "2" || got.at("failedInvoiceCount") != "2" || got.body["upo"] == nil {
+	if got := state(); got.at("status", "code") != "200" || got.at("successfulInvoiceCount") != "2" ||
+		got.at("failedInvoiceCount") != "2" || got.body["upo"] == nil {
 		t.Errorf("after: %+v", got)
 	}
 	var codes []string
@@ -148,14 +150,18 @@ func TestPackageIsDeclaredRightly(t *testing.T) {
 		change func(file, part map[string]any)
 		code   int
 	}{
-		"a part of no block":        {func(_, part map[string]any) { part["fileSize"] = 17 }, ksefwire.CodePartSize},
-		"a part over the limit":     {func(_, part map[string]any) { part["fileSize"] = 100_000_032 }, ksefwire.CodePartSize},
-		"parts of another sum":      {func(file, _ map[string]any) { file["fileSize"] = 1 }, ksefwire.CodePartSize},
-		"a part's number":           {func(_, part map[string]any) { part["ordinalNumber"] = 2 }, ksefwire.CodeInput},
-		"another archive":           {func(file, _ map[string]any) { file["compressionType"] = "TarGz" }, ksefwire.CodeInput},
-		"a hash that is too short":  {func(file, _ map[string]any) { file["fileHash"] = []byte("short") }, ksefwire.CodeInput},
-		"a package without parts":   {func(file, _ map[string]any) { file["fileParts"] = []any{} }, ksefwire.CodeInput},
-		"fifty-one parts":           {func(file, part map[string]any) { file["fileParts"] = slices.Repeat([]any{part}, 51) }, ksefwire.CodePartCount},
+		"a part of no block":    {func(_, part map[string]any) { part["fileSize"] = 17 }, ksefwire.CodePartSize},
+		"a part over the limit": {func(_, part map[string]any) { part["fileSize"] = 100_000_032 }, ksefwire.CodePartSize},
+		"parts of another sum":  {func(file, _ map[string]any) { file["fileSize"] = 1 }, ksefwire.CodePartSize},
+		"a part's number":       {func(_, part map[string]any) { part["ordinalNumber"] = 2 }, ksefwire.CodeInput},
+		"another archive":       {func(file, _ map[string]any) { file["compressionType"] = "TarGz" }, ksefwire.CodeInput},
+		"a hash that is too short": {func(file, _ map[string]any) {
+			file["fileHash"] = []byte("short")
+		}, ksefwire.CodeInput},
+		"a package without parts": {func(file, _ map[string]any) { file["fileParts"] = []any{} }, ksefwire.CodeInput},
+		"fifty-one parts": {func(file, part map[string]any) {
+			file["fileParts"] = slices.Repeat([]any{part}, 51)
+		}, ksefwire.CodePartCount},
 		"a package over five gigas": {func(file, _ map[string]any) { file["fileSize"] = 5_000_000_001 }, ksefwire.CodeInput},
 	} {
 		p := c.parcel(1<<20, foreignInvoice("W/1"))
@@ -176,7 +182,8 @@ func (c *caller) raw(path string, in any) said {
 		c.t.Fatal(err)
 	}
 	r := httptest.NewRequestWithContext(c.t.Context(), http.MethodPost, "/v2"+path, bytes.NewReader(text))
-	r.Header = http.Header{"Authorization": {"Bearer " + c.access}, "Content-Type": {"application/json"}, "X-Error-Format": {"problem-details"}}
+	r.Header = http.Header{"Authorization": {"Bearer " + c.access}, "Content-Type": {"application/json"},
+		"X-Error-Format": {"problem-details"}}
 	w := httptest.NewRecorder()
 	ksef.New(c.desk).ServeHTTP(w, r)
 	out := said{status: w.Code, text: w.Body.String()}
@@ -194,7 +201,8 @@ func TestPackageIsWhatItWasDeclaredToBe(t *testing.T) {
 	p := c.parcel(1<<20, foreignInvoice("X/1"))
 	spoiled := slices.Clone(p.parts[0])
 	spoiled[len(spoiled)-1] ^= 1
-	if session, _ := c.bring(parcel{p.request, [][]byte{p.parts[0][:32]}}); c.closeBatch(session).code != ksefwire.CodePartSize {
+	if session, _ := c.bring(parcel{p.request, [][]byte{p.parts[0][:32]}}); c.closeBatch(session).code !=
+		ksefwire.CodePartSize {
 		t.Error("a part of another size is taken")
 	}
 	if session, _ := c.bring(parcel{p.request, nil}); c.closeBatch(session).code != ksefwire.CodePackageEmpty {
@@ -301,7 +309,8 @@ func TestPublicClientSendsAPackage(t *testing.T) {
 	folder := needs.Npm(t, "ksef-clients")
 	o := newOffice(t)
 	dir := t.TempDir()
-	args := []string{"testdata/clients/batch.mjs", folder, o.URL + "/pl", nip, "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)}
+	args := []string{"testdata/clients/batch.mjs", folder, o.URL + "/pl", nip,
+		"20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)}
 	for i := range 3 {
 		file := filepath.Join(dir, fmt.Sprintf("%d.xml", i))
 		if err := os.WriteFile(file, []byte(foreignInvoice(fmt.Sprintf("PACZKA/%d", i))), 0o600); err != nil {
@@ -327,7 +336,8 @@ func TestPublicClientSendsAPackage(t *testing.T) {
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got.Parts < 2 || got.Status != 200 || got.Good != 3 || got.Failed != 0 || !got.Sessions || !strings.Contains(got.UPO, "PACZKA/2") ||
+	if got.Parts < 2 || got.Status != 200 || got.Good != 3 || got.Failed != 0 || !got.Sessions ||
+		!strings.Contains(got.UPO, "PACZKA/2") ||
 		strings.Join(got.Listed, ", ") != "invoice-1.xml 200, invoice-2.xml 200, invoice-3.xml 200" {
 		t.Errorf("%+v", got)
 	}

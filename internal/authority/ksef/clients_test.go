@@ -121,7 +121,8 @@ func TestPublicClientsWorkWithTheDouble(t *testing.T) {
 			if script == "client.mjs" { // the other makes one itself
 				token = "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)
 			}
-			cmd := exec.CommandContext(ctx, "node", "testdata/clients/"+script, folder, o.URL+"/pl", nip, filepath.Join(dir, "cert.p12"), password, filepath.Join(dir, "invoice.xml"), token)
+			cmd := exec.CommandContext(ctx, "node", "testdata/clients/"+script, folder, o.URL+"/pl", nip,
+				filepath.Join(dir, "cert.p12"), password, filepath.Join(dir, "invoice.xml"), token)
 			var told strings.Builder
 			cmd.Stderr = &told
 			out, err := cmd.Output()
@@ -133,8 +134,10 @@ func TestPublicClientsWorkWithTheDouble(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			got.check(t, text)
-			for _, operation := range []string{"GET /sessions/{referenceNumber}", "GET /sessions/{referenceNumber}/invoices", "GET /invoices/ksef/{ksefNumber}",
-				"POST /tokens", "GET /tokens", "GET /tokens/{referenceNumber}", "DELETE /tokens/{referenceNumber}", "GET /limits/context", "GET /limits/subject", "GET /rate-limits",
+			for _, operation := range []string{"GET /sessions/{referenceNumber}", "GET /sessions/{referenceNumber}/invoices",
+				"GET /invoices/ksef/{ksefNumber}",
+				"POST /tokens", "GET /tokens", "GET /tokens/{referenceNumber}", "DELETE /tokens/{referenceNumber}",
+				"GET /limits/context", "GET /limits/subject", "GET /rate-limits",
 				"POST /auth/xades-signature", "POST /auth/ksef-token"} {
 				if !o.described.Seen()[operation] {
 					t.Errorf("%s did not call %s", script, operation)
@@ -152,10 +155,12 @@ func (a *account) check(t *testing.T, invoice string) {
 	if a.Open != 100 || a.Status != 200 || a.Good != 1 || a.Failed != 0 {
 		t.Errorf("the session: %d, then %d with %d good and %d failed", a.Open, a.Status, a.Good, a.Failed)
 	}
-	if !ksefwire.ValidNumber(a.Number) || !slices.Equal(a.Listed, []string{a.Number}) || !slices.Equal(a.Found, []string{a.Number}) {
+	if !ksefwire.ValidNumber(a.Number) || !slices.Equal(a.Listed, []string{a.Number}) ||
+		!slices.Equal(a.Found, []string{a.Number}) {
 		t.Errorf("%q is listed as %v and found as %v", a.Number, a.Listed, a.Found)
 	}
-	if !strings.Contains(a.UPO, a.Number) || a.Page != "" && (!strings.Contains(a.Page, a.Number) || !strings.Contains(a.Single, a.Number)) {
+	if !strings.Contains(a.UPO, a.Number) ||
+		a.Page != "" && (!strings.Contains(a.Page, a.Number) || !strings.Contains(a.Single, a.Number)) {
 		t.Errorf("the UPO: %.300s\n%.300s\n%.300s", a.UPO, a.Page, a.Single)
 	}
 	if doc, err := xmltree.Read([]byte(a.UPO)); err == nil {
@@ -172,7 +177,8 @@ func (a *account) check(t *testing.T, invoice string) {
 	if a.Tokens != 1 || a.Revoked != "Revoked" {
 		t.Errorf("%d tokens, the one is %s", a.Tokens, a.Revoked)
 	}
-	for what, ok := range map[string]*bool{"an enveloped signature": a.Enveloped, "an enveloping signature": a.Enveloping, "the session in the list": a.Sessions} {
+	for what, ok := range map[string]*bool{"an enveloped signature": a.Enveloped, "an enveloping signature": a.Enveloping,
+		"the session in the list": a.Sessions} {
 		if ok != nil && !*ok {
 			t.Errorf("%s: no", what)
 		}

@@ -95,7 +95,8 @@ func newCaller(t *testing.T) *caller {
 	t.Helper()
 	c := &caller{office: newOffice(t), t: t, key: bytes.Repeat([]byte{7}, 32), iv: bytes.Repeat([]byte{9}, 16)}
 	var keys []struct{ Certificate []byte }
-	if err := json.Unmarshal([]byte(c.call(http.MethodGet, "/security/public-key-certificates", nil).text), &keys); err != nil {
+	if err := json.Unmarshal([]byte(c.call(http.MethodGet, "/security/public-key-certificates", nil).text),
+		&keys); err != nil {
 		t.Fatal(err)
 	}
 	cert, err := x509.ParseCertificate(keys[0].Certificate)
@@ -145,7 +146,8 @@ func (c *caller) send(session, document string) string {
 	content := sealed([]byte(document), c.key, c.iv)
 	plain, hidden := sha256.Sum256([]byte(document)), sha256.Sum256(content)
 	got := c.call(http.MethodPost, "/sessions/online/"+session+"/invoices", map[string]any{
-		"invoiceHash": plain[:], "invoiceSize": len(document), "encryptedInvoiceHash": hidden[:], "encryptedInvoiceSize": len(content), "encryptedInvoiceContent": content,
+		"invoiceHash": plain[:], "invoiceSize": len(document), "encryptedInvoiceHash": hidden[:],
+		"encryptedInvoiceSize": len(content), "encryptedInvoiceContent": content,
 	})
 	if got.status != http.StatusAccepted {
 		c.t.Fatalf("%+v", got)
@@ -189,7 +191,8 @@ func TestClosedSessionComesToItsEnd(t *testing.T) {
 		t.Errorf("decided by now: %+v", got)
 	}
 	mixed := c.open()
-	if err := c.desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend, Delay: time.Hour}}); err != nil {
+	if err := c.desk.SetScript([]authority.Step{{Outcome: authority.Accept},
+		{Outcome: authority.Suspend, Delay: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
 	c.send(mixed, foreignInvoice("A/1"))
@@ -197,7 +200,8 @@ func TestClosedSessionComesToItsEnd(t *testing.T) {
 	c.send(mixed, "<Faktura/>")
 	c.close(mixed)
 	got := state(mixed)
-	if got.at("status", "code") != "170" || got.at("invoiceCount") != "3" || got.at("successfulInvoiceCount") != "1" || got.body["upo"] != nil {
+	if got.at("status", "code") != "170" || got.at("invoiceCount") != "3" || got.at("successfulInvoiceCount") != "1" ||
+		got.body["upo"] != nil {
 		t.Errorf("waiting: %+v", got)
 	}
 	if got := c.call(http.MethodGet, "/sessions/"+mixed+"/invoices/"+late, nil); got.at("status", "code") != "150" {
@@ -225,17 +229,20 @@ func TestConfirmationsAreFetchedByTheirAddress(t *testing.T) {
 		return c.do(r)
 	}
 	whole := fetch(address)
-	if whole.status != http.StatusOK || strings.Count(whole.text, "<Dokument>") != 3 || whole.header.Get("x-ms-meta-hash") == "" {
+	if whole.status != http.StatusOK || strings.Count(whole.text, "<Dokument>") != 3 ||
+		whole.header.Get("x-ms-meta-hash") == "" {
 		t.Errorf("%+v", whole)
 	}
-	for _, wrong := range []string{strings.Replace(address, "sig=", "sig=00", 1), strings.Replace(address, "se=", "se=9", 1)} {
+	for _, wrong := range []string{strings.Replace(address, "sig=", "sig=00", 1),
+		strings.Replace(address, "se=", "se=9", 1)} {
 		if got := fetch(wrong); got.status != http.StatusForbidden {
 			t.Errorf("%s: %d", wrong, got.status)
 		}
 	}
 	list := c.call(http.MethodGet, "/sessions/"+session+"/invoices?pageSize=10", nil)
 	one := list.body["invoices"].([]any)[1].(map[string]any)
-	if got := fetch(one["upoDownloadUrl"].(string)); strings.Count(got.text, "<Dokument>") != 1 || !strings.Contains(got.text, one["ksefNumber"].(string)) {
+	if got := fetch(one["upoDownloadUrl"].(string)); strings.Count(got.text, "<Dokument>") != 1 ||
+		!strings.Contains(got.text, one["ksefNumber"].(string)) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -249,8 +256,10 @@ func TestListsAndTheirRefusalsAreThoseOfTheDescription(t *testing.T) {
 		c.send(session, foreignInvoice(fmt.Sprintf("C/%d", i)))
 	}
 	first := c.call(http.MethodGet, "/sessions/"+session+"/invoices", nil)
-	second := c.call(http.MethodGet, "/sessions/"+session+"/invoices", nil, "x-continuation-token", first.at("continuationToken"))
-	if len(first.body["invoices"].([]any)) != 10 || len(second.body["invoices"].([]any)) != 2 || second.body["continuationToken"] != nil {
+	second := c.call(http.MethodGet, "/sessions/"+session+"/invoices", nil, "x-continuation-token",
+		first.at("continuationToken"))
+	if len(first.body["invoices"].([]any)) != 10 || len(second.body["invoices"].([]any)) != 2 ||
+		second.body["continuationToken"] != nil {
 		t.Errorf("%+v\n%+v", first, second)
 	}
 	unknown := "5265877635-20250826-0100001AF629-AF"

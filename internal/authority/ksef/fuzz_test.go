@@ -79,12 +79,17 @@ func FuzzDouble(f *testing.F) {
 	const open = 4 // of these paths need no token
 	paths := []string{
 		"/v2/auth/challenge", "/v2/auth/ksef-token", "/v2/auth/xades-signature", "/v2/security/public-key-certificates",
-		"/v2/auth/20251006-CR-0123456789-ABCDEF0123-4A", "/v2/auth/token/redeem", "/v2/auth/token/refresh", "/v2/sessions/online", "/v2/sessions/online/x/invoices",
-		"/v2/sessions/online/x/close", "/v2/sessions", "/v2/sessions/x", "/v2/sessions/x/invoices/y", "/v2/sessions/x/invoices/y/upo", "/v2/sessions/x/invoices/ksef/y/upo",
-		"/v2/invoices/query/metadata", "/v2/invoices/ksef/x", "/v2/sessions/x/invoices", "/v2/sessions/x/invoices/failed", "/v2/sessions/x/upo/y", "/v2/tokens", "/v2/tokens/x",
-		"/v2/limits/context", "/v2/limits/subject", "/v2/rate-limits", "/v2/auth/sessions", "/v2/auth/sessions/current", "/storage/x/y",
+		"/v2/auth/20251006-CR-0123456789-ABCDEF0123-4A", "/v2/auth/token/redeem", "/v2/auth/token/refresh",
+		"/v2/sessions/online", "/v2/sessions/online/x/invoices",
+		"/v2/sessions/online/x/close", "/v2/sessions", "/v2/sessions/x", "/v2/sessions/x/invoices/y",
+		"/v2/sessions/x/invoices/y/upo", "/v2/sessions/x/invoices/ksef/y/upo",
+		"/v2/invoices/query/metadata", "/v2/invoices/ksef/x", "/v2/sessions/x/invoices", "/v2/sessions/x/invoices/failed",
+		"/v2/sessions/x/upo/y", "/v2/tokens", "/v2/tokens/x",
+		"/v2/limits/context", "/v2/limits/subject", "/v2/rate-limits", "/v2/auth/sessions", "/v2/auth/sessions/current",
+		"/storage/x/y",
 	}
-	f.Add(uint8(1), true, "", "", []byte(`{"challenge":"x","contextIdentifier":{"type":"Nip","value":"5265877635"},"encryptedToken":"AAAA"}`))
+	f.Add(uint8(1), true, "", "",
+		[]byte(`{"challenge":"x","contextIdentifier":{"type":"Nip","value":"5265877635"},"encryptedToken":"AAAA"}`))
 	f.Add(uint8(7), false, "Bearer e30.e30.AAAA", "", []byte(`{"formCode":{"systemCode":"FA (3)"}}`))
 	f.Add(uint8(10), true, "Bearer ..", "pageSize=-1&dateCreatedFrom=%ff", []byte(nil))
 	mutate.Corpus(f)

@@ -57,13 +57,11 @@ const (
 // callBytesMax is how much is read of a call.
 const callBytesMax = 4 << 20
 
-// double is a strict double of KSeF, on a desk that keeps its book and its
-// script. Keys of the book: "key" the Ministry's private key, "secret" that of
-// its tokens, "session/" a session, "sessions/" those of a taxpayer, "tally/" the
-// counts of a session, "sent/" the reference of a session's invoice by its
-// ordinal, "part/" a part of a package until its session is closed, "invoice/" what was sent, by reference, "xml/" its content, "number/"
-// the reference of a KSeF number, "token/" a KSeF token, "tokens/" those of a
-// taxpayer.
+// double is a strict double of KSeF, on a desk that keeps its book and its script. Keys of the book: "key" the
+// Ministry's private key, "secret" that of its tokens, "session/" a session, "sessions/" those of a taxpayer, "tally/"
+// the counts of a session, "sent/" the reference of a session's invoice by its ordinal, "part/" a part of a package
+// until its session is closed, "invoice/" what was sent, by reference, "xml/" its content, "number/" the reference of a
+// KSeF number, "token/" a KSeF token, "tokens/" those of a taxpayer.
 //
 // What it keeps in memory only are challenges and which authentications are
 // active: a caller whose challenge got lost asks for another, and tokens carry
@@ -186,7 +184,8 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...ksefwi
 		detail = faults[0].Description
 	}
 	p := ksefwire.Problem{
-		Title: http.StatusText(status), Status: status, Instance: r.URL.Path, Detail: detail, Timestamp: time.Now().UTC(), TraceID: randomHex(32),
+		Title: http.StatusText(status), Status: status, Instance: r.URL.Path, Detail: detail, Timestamp: time.Now().UTC(),
+		TraceID: randomHex(32),
 	}
 	switch status {
 	case http.StatusBadRequest:
@@ -407,7 +406,8 @@ func (k *double) sign(c claims) ksefwire.TimedToken {
 		panic(fmt.Sprintf("writing a token: %v", err)) // plain data always encodes
 	}
 	signed := base64.RawURLEncoding.EncodeToString([]byte(jwtHeader)) + "." + base64.RawURLEncoding.EncodeToString(text)
-	return ksefwire.TimedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)), ValidUntil: time.Unix(c.Expires, 0).UTC()}
+	return ksefwire.TimedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)),
+		ValidUntil: time.Unix(c.Expires, 0).UTC()}
 }
 
 func (k *double) mac(text string) []byte {
@@ -464,7 +464,8 @@ func (k *double) challenge(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		host = "127.0.0.1"
 	}
-	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Challenge{Challenge: made, Timestamp: now.UTC(), TimestampMs: now.UnixMilli(), ClientIP: host})
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON,
+		ksefwire.Challenge{Challenge: made, Timestamp: now.UTC(), TimestampMs: now.UnixMilli(), ClientIP: host})
 }
 
 // meet takes a challenge out of the list. It is used once.

@@ -26,7 +26,8 @@ func readWindow(w http.ResponseWriter, r *http.Request, sizeMax int) (window, bo
 	if text := r.URL.Query().Get("pageSize"); text != "" {
 		size, err := strconv.Atoi(text)
 		if err != nil || size < 10 || size > sizeMax {
-			refuse(w, r, http.StatusBadRequest, invalidInput(fmt.Sprintf("pageSize: wartość %q nie jest liczbą od 10 do %d.", text, sizeMax)))
+			refuse(w, r, http.StatusBadRequest, invalidInput(fmt.Sprintf("pageSize: wartość %q nie jest liczbą od 10 do %d.",
+				text, sizeMax)))
 			return out, false
 		}
 		out.size = size
@@ -35,7 +36,8 @@ func readWindow(w http.ResponseWriter, r *http.Request, sizeMax int) (window, bo
 		text, err := base64.RawURLEncoding.DecodeString(token)
 		start, err2 := strconv.Atoi(string(text))
 		if err != nil || err2 != nil || start < 1 {
-			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeContinuation, Description: "Przekazany token kontynuacji ma nieprawidłowy format."})
+			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeContinuation,
+				Description: "Przekazany token kontynuacji ma nieprawidłowy format."})
 			return out, false
 		}
 		out.start = start
@@ -131,8 +133,9 @@ func (k *double) listSessions(w http.ResponseWriter, r *http.Request) {
 				}
 				t := tallyOf(b, reference)
 				item := ksefwire.SessionItem{
-					ReferenceNumber: reference, Status: s.state(k.now(), t), DateCreated: s.Created, DateUpdated: s.updated(), ValidUntil: &s.Until,
-					Total: t.Sent, Successful: t.Good, Failed: t.Bad,
+					ReferenceNumber: reference, Status: s.state(k.now(), t), DateCreated: s.Created, DateUpdated: s.updated(),
+					ValidUntil: &s.Until,
+					Total:      t.Sent, Successful: t.Good, Failed: t.Bad,
 				}
 				if shows(item) {
 					found = append(found, item)
@@ -173,7 +176,8 @@ func (k *double) readSessionFilter(r *http.Request) (func(ksefwire.SessionItem) 
 		case s.Status.Code == 440:
 			state = "Cancelled"
 		}
-		return (kind == "Batch") == isBatch(s.ReferenceNumber) && (q.Get("referenceNumber") == "" || q.Get("referenceNumber") == s.ReferenceNumber) &&
+		return (kind == "Batch") == isBatch(s.ReferenceNumber) &&
+			(q.Get("referenceNumber") == "" || q.Get("referenceNumber") == s.ReferenceNumber) &&
 			(len(q["statuses"]) == 0 || slices.Contains(q["statuses"], state)) &&
 			within(s.DateCreated, bounds[0], bounds[1]) && within(s.DateUpdated, bounds[2], bounds[3])
 	}, nil
@@ -244,11 +248,14 @@ func (k *double) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
 	})
 	switch {
 	case !ok:
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeInvoiceUnknown, Description: "Faktura o podanym identyfikatorze nie istnieje.",
-			Details: []string{"Faktura o numerze KSeF " + number + " nie została znaleziona."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeInvoiceUnknown,
+			Description: "Faktura o podanym identyfikatorze nie istnieje.",
+			Details:     []string{"Faktura o numerze KSeF " + number + " nie została znaleziona."}})
 	case !there: // planted by a script
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeInvoiceLater, Description: "Faktura o podanym numerze KSeF nie jest jeszcze dostępna.",
-			Details: []string{"Faktura o numerze KSeF " + number + " została przetworzona, ale nie jest jeszcze dostępna do pobrania. Spróbuj ponownie później."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeInvoiceLater,
+			Description: "Faktura o podanym numerze KSeF nie jest jeszcze dostępna.",
+			Details: []string{"Faktura o numerze KSeF " + number +
+				" została przetworzona, ale nie jest jeszcze dostępna do pobrania. Spróbuj ponownie później."}})
 	case turn.End(w, r):
 		sendXML(w, unpacked(text))
 	}

@@ -127,7 +127,8 @@ func (k *double) readInstant(name, text string, otherwise time.Time) (time.Time,
 
 // matching lists the registrations that a filter shows to a taxpayer.
 func (k *double) matching(f filter, nip string) []authority.Registration {
-	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != ksefwire.FormValue {
+	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip ||
+		f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
 	}
 	var found []authority.Registration
@@ -202,8 +203,9 @@ func metadataOf(held authority.Registration) ksefwire.Metadata {
 	return ksefwire.Metadata{
 		KSeFNumber: held.AuthorityID, InvoiceNumber: held.Number, IssueDate: about.Issued,
 		InvoicingDate: about.Sent, AcquisitionDate: held.At, StorageDate: held.At,
-		Seller: ksefwire.PartyInfo{NIP: held.Supplier, Name: about.Seller}, Buyer: ksefwire.PartyInfo{Identifier: &about.Buyer, Name: about.BuyerIs},
-		Net: json.Number(about.Net), Gross: json.Number(about.Gross), VAT: json.Number(about.VAT), Currency: about.Currency,
+		Seller: ksefwire.PartyInfo{NIP: held.Supplier, Name: about.Seller},
+		Buyer:  ksefwire.PartyInfo{Identifier: &about.Buyer, Name: about.BuyerIs},
+		Net:    json.Number(about.Net), Gross: json.Number(about.Gross), VAT: json.Number(about.VAT), Currency: about.Currency,
 		InvoicingMode: mode(about.Offline), InvoiceType: kind,
 		FormCode: fa3(), SelfInvoicing: about.Self, Hash: hash,
 	}

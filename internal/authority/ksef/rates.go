@@ -16,7 +16,8 @@ const generosity = 1000
 // generous are KSeF's limits many times over.
 func generous() ksefwire.Rates {
 	r := ksefwire.ProductionRates()
-	for _, one := range []*ksefwire.Rate{&r.OnlineSession, &r.BatchSession, &r.InvoiceSend, &r.InvoiceStatus, &r.SessionList, &r.SessionInvoiceList,
+	for _, one := range []*ksefwire.Rate{&r.OnlineSession, &r.BatchSession, &r.InvoiceSend, &r.InvoiceStatus,
+		&r.SessionList, &r.SessionInvoiceList,
 		&r.SessionMisc, &r.InvoiceMetadata, &r.InvoiceExport, &r.InvoiceExportStatus, &r.InvoiceDownload, &r.Other} {
 		*one = one.Times(generosity)
 	}
@@ -86,7 +87,8 @@ func (k *double) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
 		}
 		seconds := int((wait + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
-		refuse(w, r, http.StatusTooManyRequests, ksefwire.ProblemError{Description: fmt.Sprintf("Przekroczono limit %s. Spróbuj ponownie po %d sekundach.", text, seconds)})
+		refuse(w, r, http.StatusTooManyRequests,
+			ksefwire.ProblemError{Description: fmt.Sprintf("Przekroczono limit %s. Spróbuj ponownie po %d sekundach.", text, seconds)})
 	}
 }
 

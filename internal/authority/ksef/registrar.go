@@ -116,7 +116,8 @@ func wrongFile(detail string) ksefwire.Status {
 }
 
 func wrongContent(detail string) ksefwire.Status {
-	return ksefwire.Status{Code: ksefwire.StatusSemantics, Description: "Błąd weryfikacji semantyki dokumentu faktury", Details: []string{detail}}
+	return ksefwire.Status{Code: ksefwire.StatusSemantics, Description: "Błąd weryfikacji semantyki dokumentu faktury",
+		Details: []string{detail}}
 }
 
 // judge checks the schema and what KSeF checks beyond it (ksef-docs,
@@ -202,7 +203,8 @@ func (k *double) take(b *authority.Book, a *arrival, step authority.Step) {
 	count := tallyOf(b, a.session)
 	count.Sent++
 	rec := invoiceRecord{
-		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash, Sent: a.at.UTC(), Offline: a.offline, File: a.file,
+		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash,
+		Sent: a.at.UTC(), Offline: a.offline, File: a.file,
 	}
 	a.summary.Session, a.summary.Invoice = a.session, a.reference
 	switch held, known := b.FindKey(uniqueKey(a.nip, a.kind, a.number)); {
@@ -338,7 +340,8 @@ func (k *double) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 func (k *double) statusOf(r *http.Request, reference string, rec invoiceRecord) ksefwire.InvoiceStatus {
 	hash, _ := hex.DecodeString(rec.Hash)
 	out := ksefwire.InvoiceStatus{
-		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash, FileName: rec.File,
+		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash,
+		FileName:      rec.File,
 		InvoicingDate: rec.Sent, Status: rec.Status,
 	}
 	if rec.KSeF != "" {

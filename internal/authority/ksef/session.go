@@ -90,13 +90,15 @@ func (k *double) openSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := k.now()
-	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document, UPO: k.newReference("EU")}
+	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(),
+		Document: c.Document, UPO: k.newReference("EU")}
 	reference := k.newReference("SO")
 	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
 	}
-	writeJSON(w, http.StatusCreated, ksefwire.TypeJSON, ksefwire.SessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
+	writeJSON(w, http.StatusCreated, ksefwire.TypeJSON,
+		ksefwire.SessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
 }
 
 // begin writes a new session into the book.
@@ -154,7 +156,9 @@ func (k *double) sessionAt(reference string) (s sessionRecord, ok bool) {
 }
 
 func (k *double) unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
-	refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown, Description: "Brak sesji o wskazanym numerze referencyjnym.", Details: []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
+	refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown,
+		Description: "Brak sesji o wskazanym numerze referencyjnym.",
+		Details:     []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
 }
 
 // closeSession serves POST /sessions/online/{session}/close.
@@ -168,7 +172,9 @@ func (k *double) closeSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.over(k.now()) {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji 170 uniemożliwia jej zamknięcie."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionState,
+			Description: "Status sesji nie pozwala na wykonanie operacji.",
+			Details:     []string{"Status sesji 170 uniemożliwia jej zamknięcie."}})
 		return
 	}
 	s.Closed, s.Updated = true, k.now().UTC()
@@ -205,7 +211,8 @@ func busy(r *http.Request, wait time.Duration) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 		w.Header().Set("Retry-After", seconds)
-		refuse(w, r, http.StatusTooManyRequests, ksefwire.ProblemError{Description: "Przekroczono limit żądań. Spróbuj ponownie po " + seconds + " sekundach."})
+		refuse(w, r, http.StatusTooManyRequests,
+			ksefwire.ProblemError{Description: "Przekroczono limit żądań. Spróbuj ponownie po " + seconds + " sekundach."})
 	}
 }
 
@@ -249,22 +256,30 @@ func (k *double) takeInvoice(w http.ResponseWriter, r *http.Request) {
 // refusalOf finds why a call is refused before its invoice is looked at.
 func (k *double) refusalOf(reference string, s sessionRecord, in *ksefwire.InvoiceRequest) *ksefwire.ProblemError {
 	if s.over(k.now()) {
-		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji 170 uniemożliwia wysyłkę faktur."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState,
+			Description: "Status sesji nie pozwala na wykonanie operacji.",
+			Details:     []string{"Status sesji 170 uniemożliwia wysyłkę faktur."}}
 	}
 	sent := 0
 	k.desk.Read(func(b *authority.Book) { sent = tallyOf(b, reference).Sent })
 	if sent >= ksefwire.SessionInvoicesMax {
-		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionFull, Description: "Przekroczono dozwoloną liczbę faktur w sesji.", Details: []string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, ksefwire.SessionInvoicesMax)}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionFull,
+			Description: "Przekroczono dozwoloną liczbę faktur w sesji.",
+			Details: []string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.",
+				reference, ksefwire.SessionInvoicesMax)}}
 	}
-	if len(in.Hash) != sha256.Size || len(in.EncryptedHash) != sha256.Size || in.Size < 1 || in.EncryptedSize < 1 || len(in.Content) == 0 {
+	if len(in.Hash) != sha256.Size || len(in.EncryptedHash) != sha256.Size || in.Size < 1 || in.EncryptedSize < 1 ||
+		len(in.Content) == 0 {
 		no := invalidInput("hashes, sizes and content are required")
 		return &no
 	}
 	if int64(len(in.Content)) != in.EncryptedSize {
-		return &ksefwire.ProblemError{Code: ksefwire.CodeSize, Description: "Nieprawidłowy rozmiar pliku.", Details: []string{"Długość treści nie zgadza się z rozmiarem pliku."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSize, Description: "Nieprawidłowy rozmiar pliku.",
+			Details: []string{"Długość treści nie zgadza się z rozmiarem pliku."}}
 	}
 	if sum := sha256.Sum256(in.Content); string(sum[:]) != string(in.EncryptedHash) {
-		return &ksefwire.ProblemError{Code: ksefwire.CodeHash, Description: "Nieprawidłowy skrót pliku.", Details: []string{"Skrót treści nie zgadza się ze skrótem pliku."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeHash, Description: "Nieprawidłowy skrót pliku.",
+			Details: []string{"Skrót treści nie zgadza się ze skrótem pliku."}}
 	}
 	return nil
 }

@@ -51,17 +51,20 @@ func verifySigned(body []byte) (signedChallenge, *ksefwire.ProblemError) {
 	var out signedChallenge
 	doc, err := readStrictly(body, callBytesMax)
 	if err != nil {
-		return out, &ksefwire.ProblemError{Code: ksefwire.CodeDocument, Description: "Nieprawidłowy dokument.", Details: []string{err.Error()}}
+		return out, &ksefwire.ProblemError{Code: ksefwire.CodeDocument, Description: "Nieprawidłowy dokument.",
+			Details: []string{err.Error()}}
 	}
 	signed, flaw := openEnvelope(doc)
 	if flaw != nil {
 		return out, flaw
 	}
 	if out.leaf, err = signed.verify(); err != nil {
-		return out, &ksefwire.ProblemError{Code: ksefwire.CodeSignature, Description: "Nieprawidłowy podpis.", Details: []string{err.Error()}}
+		return out, &ksefwire.ProblemError{Code: ksefwire.CodeSignature, Description: "Nieprawidłowy podpis.",
+			Details: []string{err.Error()}}
 	}
 	if err := out.read(signed); err != nil {
-		return out, &ksefwire.ProblemError{Code: ksefwire.CodeSchema, Description: "Dokument nie jest zgodny ze schemą (xsd).", Details: []string{err.Error()}}
+		return out, &ksefwire.ProblemError{Code: ksefwire.CodeSchema,
+			Description: "Dokument nie jest zgodny ze schemą (xsd).", Details: []string{err.Error()}}
 	}
 	return out, nil
 }
@@ -101,7 +104,8 @@ func (s *signedChallenge) read(e envelope) error {
 		}
 		request.Children = kept
 	}
-	request.Attrs = slices.DeleteFunc(request.Attrs, func(a xmltree.Attr) bool { return a.Space == "" && a.Local == "Id" }) // see requestText
+	// see requestText
+	request.Attrs = slices.DeleteFunc(request.Attrs, func(a xmltree.Attr) bool { return a.Space == "" && a.Local == "Id" })
 	for n := range request.Walk() {
 		if n.Space == ksefwire.SpaceAuthOld { // 2.0, which KSeF still takes, is 2.1 with fewer policies
 			n.Space = ksefwire.SpaceAuth

@@ -44,7 +44,8 @@ func opened(t testing.TB) *identity.Identity {
 // inclusive canonical form, the second edition of SigningCertificate.
 func enveloping(t testing.TB, id *identity.Identity, packed bool) string {
 	t.Helper()
-	request := `<AuthTokenRequest xmlns="http://ksef.mf.gov.pl/auth/token/2.1"><Challenge>` + challenge + `</Challenge><ContextIdentifier><Nip>` + nip +
+	request := `<AuthTokenRequest xmlns="http://ksef.mf.gov.pl/auth/token/2.1"><Challenge>` + challenge +
+		`</Challenge><ContextIdentifier><Nip>` + nip +
 		`</Nip></ContextIdentifier><SubjectIdentifierType>certificateSubject</SubjectIdentifierType></AuthTokenRequest>`
 	sum := sha256.Sum256(id.Leaf.Raw)
 	object, transform := request, ""
@@ -52,15 +53,20 @@ func enveloping(t testing.TB, id *identity.Identity, packed bool) string {
 		object = base64.StdEncoding.EncodeToString([]byte(request))
 		transform = `<Transforms><Transform Algorithm="` + spaceDS + `base64"/></Transforms>`
 	}
-	text := `<Signature xmlns="` + spaceDS + `" Id="s"><SignedInfo><CanonicalizationMethod Algorithm="` + xmltree.AlgorithmInclusive + `"/>` +
+	text := `<Signature xmlns="` + spaceDS + `" Id="s"><SignedInfo><CanonicalizationMethod Algorithm="` +
+		xmltree.AlgorithmInclusive + `"/>` +
 		`<SignatureMethod Algorithm="http://www.w3.org/2007/05/xmldsig-more#sha512-rsa-MGF1"/>` +
-		`<Reference URI="#o">` + transform + `<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>ONE</DigestValue></Reference>` +
+		`<Reference URI="#o">` + transform +
+		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>ONE</DigestValue></Reference>` +
 		`<Reference URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"><DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>TWO</DigestValue></Reference>` +
-		`</SignedInfo><SignatureValue>VALUE</SignatureValue><KeyInfo><X509Data><X509Certificate>` + base64.StdEncoding.EncodeToString(id.Leaf.Raw) +
+		`</SignedInfo><SignatureValue>VALUE</SignatureValue><KeyInfo><X509Data><X509Certificate>` +
+		base64.StdEncoding.EncodeToString(id.Leaf.Raw) +
 		`</X509Certificate></X509Data></KeyInfo><Object Id="o">` + object + `</Object>` +
 		`<Object><q:QualifyingProperties xmlns:q="http://uri.etsi.org/01903/v1.3.2#" Target="#s"><q:SignedProperties Id="p"><q:SignedSignatureProperties>` +
-		`<q:SigningTime>` + time.Now().UTC().Format(time.RFC3339) + `</q:SigningTime><q:SigningCertificateV2><q:Cert><q:CertDigest>` +
-		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"/><DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) + `</DigestValue>` +
+		`<q:SigningTime>` + time.Now().UTC().Format(time.RFC3339) +
+		`</q:SigningTime><q:SigningCertificateV2><q:Cert><q:CertDigest>` +
+		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"/><DigestValue>` +
+		base64.StdEncoding.EncodeToString(sum[:]) + `</DigestValue>` +
 		`</q:CertDigest></q:Cert></q:SigningCertificateV2></q:SignedSignatureProperties></q:SignedProperties></q:QualifyingProperties></Object></Signature>`
 	canonical := func(find func(*xmltree.Element) *xmltree.Element) []byte {
 		doc, err := xmltree.Read([]byte(text))
@@ -83,7 +89,8 @@ func enveloping(t testing.TB, id *identity.Identity, packed bool) string {
 	}))
 	text = strings.NewReplacer("ONE", one, "TWO", two).Replace(text)
 	sum512 := sha512.Sum512(canonical(func(e *xmltree.Element) *xmltree.Element { return e.At("SignedInfo") }))
-	value, err := id.Key.Sign(rand.Reader, sum512[:], &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: crypto.SHA512})
+	value, err := id.Key.Sign(rand.Reader, sum512[:],
+		&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: crypto.SHA512})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +107,14 @@ func TestSignatureAroundTheRequestIsTaken(t *testing.T) {
 		}
 		// The corners that a signature could be turned around at.
 		for what, spoilt := range map[string]string{
-			"another object is signed": strings.Replace(text, `<Object Id="o">`, `<Object Id="o"><x/></Object><Object Id="n">`, 1),
+			"another object is signed": strings.Replace(text, `<Object Id="o">`, `<Object Id="o"><x/></Object><Object Id="n">`,
+				1),
 			"two objects of one Id":    strings.Replace(text, `<Object Id="o">`, `<Object Id="o">x</Object><Object Id="o">`, 1),
 			"a reference to elsewhere": strings.Replace(text, `URI="#o"`, `URI="http://example.org/"`, 1),
-			"no reference to it":       strings.Replace(text, `URI="#o"`, `URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"`, 1),
-			"another time":             strings.Replace(text, "<q:SigningTime>20", "<q:SigningTime>19", 1),
-			"another method":           strings.Replace(text, "#sha512-rsa-MGF1", "#sha256-rsa-MGF1", 1),
+			"no reference to it": strings.Replace(text, `URI="#o"`,
+				`URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"`, 1),
+			"another time":   strings.Replace(text, "<q:SigningTime>20", "<q:SigningTime>19", 1),
+			"another method": strings.Replace(text, "#sha512-rsa-MGF1", "#sha256-rsa-MGF1", 1),
 		} {
 			if spoilt == text {
 				t.Fatalf("%s: nothing was changed", what)

@@ -38,7 +38,8 @@ func (t tokenRecord) shown(reference string) ksefwire.TokenStatus {
 	}
 }
 
-var tokenPermissions = []string{"InvoiceRead", "InvoiceWrite", "CredentialsRead", "CredentialsManage", "SubunitManage", "EnforcementOperations", "Introspection"}
+var tokenPermissions = []string{"InvoiceRead", "InvoiceWrite", "CredentialsRead", "CredentialsManage", "SubunitManage",
+	"EnforcementOperations", "Introspection"}
 
 // makeToken serves POST /tokens.
 func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +57,8 @@ func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
 	}
 	reference := k.newReference("EC")
 	token := reference + "|nip-" + c.NIP + "|" + strings.ToLower(randomHex(64))
-	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: k.now().UTC(), Status: tokenIsActive, Hash: tokenHash(token)}
+	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: k.now().UTC(),
+		Status: tokenIsActive, Hash: tokenHash(token)}
 	err := k.desk.Write(func(b *authority.Book) {
 		b.Keep("token/"+reference, made)
 		all, _ := b.Get("tokens/" + c.NIP)
@@ -240,7 +242,8 @@ func (k *double) authentications(w http.ResponseWriter, r *http.Request) {
 		slices.SortFunc(open, func(a, b claims) int { return strings.Compare(b.Reference, a.Reference) })
 		items := make([]ksefwire.AuthItem, 0, len(open))
 		for _, o := range open {
-			items = append(items, ksefwire.AuthItem{AuthStatus: statusOfAuth(o), ReferenceNumber: o.Reference, Current: o.Reference == c.Reference})
+			items = append(items, ksefwire.AuthItem{AuthStatus: statusOfAuth(o), ReferenceNumber: o.Reference,
+				Current: o.Reference == c.Reference})
 		}
 		var out ksefwire.AuthList
 		out.Items, out.Next = cut(items, on)
@@ -267,7 +270,8 @@ func (k *double) revokeOther(w http.ResponseWriter, r *http.Request) {
 	other, known := k.active[reference]
 	k.mu.Unlock()
 	if reference != c.Reference && (!known || other.NIP != c.NIP) {
-		refuse(w, r, http.StatusBadRequest, invalidInput("Sesja uwierzytelnienia o numerze referencyjnym "+reference+" nie została znaleziona."))
+		refuse(w, r, http.StatusBadRequest, invalidInput(
+			"Sesja uwierzytelnienia o numerze referencyjnym "+reference+" nie została znaleziona."))
 		return
 	}
 	k.revoke(w, reference)

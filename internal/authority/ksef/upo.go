@@ -34,7 +34,10 @@ func (k *double) upoByNumber(w http.ResponseWriter, r *http.Request) {
 			ok = b.Load("invoice/"+reference, &rec) && rec.Session == session
 		})
 		if !ok {
-			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów.", Details: []string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session + " nie zostało znalezione."}})
+			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown,
+				Description: "Nie znaleziono UPO dla podanych kryteriów.",
+				Details: []string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session +
+					" nie zostało znalezione."}})
 		}
 		return rec, ok
 	})
@@ -54,7 +57,8 @@ func (k *double) confirm(w http.ResponseWriter, r *http.Request, find func(claim
 		return
 	}
 	if rec.KSeF == "" {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów."})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown,
+			Description: "Nie znaleziono UPO dla podanych kryteriów."})
 		return
 	}
 	var s sessionRecord
@@ -81,8 +85,9 @@ func (k *double) sessionUPO(w http.ResponseWriter, r *http.Request) {
 	asked := r.PathValue("upo")
 	recs := k.confirmedOf(reference)
 	if asked != s.UPO || len(recs) == 0 || !s.over(k.now()) {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów.",
-			Details: []string{"UPO o numerze referencyjnym " + asked + " dla sesji " + reference + " nie zostało znalezione."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown,
+			Description: "Nie znaleziono UPO dla podanych kryteriów.",
+			Details:     []string{"UPO o numerze referencyjnym " + asked + " dla sesji " + reference + " nie zostało znalezione."}})
 		return
 	}
 	if turn.End(w, r) {
@@ -128,7 +133,8 @@ func (k *double) storageURL(r *http.Request, session, document string, until tim
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
 	end := strconv.FormatInt(until.Unix(), 10)
 	path := pathStorage + "/" + session + "/" + document
-	return scheme + r.Host + strings.TrimSuffix(asked, r.URL.EscapedPath()) + path + "?se=" + end + "&sig=" + hex.EncodeToString(k.mac(path+"?"+end))
+	return scheme + r.Host + strings.TrimSuffix(asked, r.URL.EscapedPath()) + path + "?se=" + end + "&sig=" +
+		hex.EncodeToString(k.mac(path+"?"+end))
 }
 
 // signedFor reads an address of the storage, or refuses one that is not signed, or not any more.
@@ -140,7 +146,8 @@ func (k *double) signedFor(w http.ResponseWriter, r *http.Request) (session, doc
 	session, document, q := r.PathValue("session"), r.PathValue("document"), r.URL.Query()
 	end, err := strconv.ParseInt(q.Get("se"), 10, 64)
 	given, err2 := hex.DecodeString(q.Get("sig"))
-	if err != nil || err2 != nil || k.now().Unix() > end || !hmac.Equal(given, k.mac(pathStorage+"/"+session+"/"+document+"?"+q.Get("se"))) {
+	if err != nil || err2 != nil || k.now().Unix() > end ||
+		!hmac.Equal(given, k.mac(pathStorage+"/"+session+"/"+document+"?"+q.Get("se"))) {
 		http.Error(w, "the address is not valid, or not any more", http.StatusForbidden)
 		return "", "", false
 	}

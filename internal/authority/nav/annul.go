@@ -49,7 +49,8 @@ func annulling(b *authority.Book, taxpayer, number string) bool {
 }
 
 func inProgress() remark {
-	return remark{Severity: navwire.Error, Code: navwire.AnnulmentInProgress, Text: "A számlára technikai érvénytelenítés van folyamatban."}
+	return remark{Severity: navwire.Error, Code: navwire.AnnulmentInProgress,
+		Text: "A számlára technikai érvénytelenítés van folyamatban."}
 }
 
 // annul judges one annulment and enters it.
@@ -77,7 +78,8 @@ func annul(b *authority.Book, taxpayer, data string) item {
 	_, held := b.FindKey(key(taxpayer, it.Number))
 	switch {
 	case !held:
-		it.Remarks = []remark{{Severity: navwire.Error, Code: navwire.AnnulmentReference, Text: "A hivatkozott számla nem található."}}
+		it.Remarks = []remark{{Severity: navwire.Error, Code: navwire.AnnulmentReference,
+			Text: "A hivatkozott számla nem található."}}
 	case annulling(b, taxpayer, it.Number):
 		it.Remarks = []remark{inProgress()}
 	default:

@@ -58,7 +58,8 @@ type double struct {
 
 // New is NAV behind a desk.
 func New(desk *authority.Desk) http.Handler {
-	a := &double{desk: desk, now: time.Now, used: map[string]bool{}, tokens: map[string]time.Time{}, lagged: map[string]int{}, failed: map[string]bool{}}
+	a := &double{desk: desk, now: time.Now, used: map[string]bool{}, tokens: map[string]time.Time{},
+		lagged: map[string]int{}, failed: map[string]bool{}}
 	mux := http.NewServeMux()
 	for operation, serve := range map[string]func(*call){
 		navwire.TokenExchange: a.tokenExchange, navwire.ManageInvoice: a.manageInvoice, navwire.ManageAnnulment: a.manageAnnulment,
@@ -133,7 +134,8 @@ func (a *double) authentic(c *call) bool {
 		return c.refuse(bad, navwire.InvalidSignatureHash, "Érvénytelen aláírás hash algoritmus!")
 	case err != nil || stamp.Before(a.now().Add(-navwire.TimestampSkew)) || stamp.After(a.now().Add(navwire.TimestampSkew)):
 		return c.refuse(bad, navwire.InvalidTimestamp, "Érvénytelen időbélyeg!")
-	case password.Text == passwordHash("wrong") || len(password.Text) != sha512.Size*2 || password.Text != strings.ToUpper(password.Text):
+	case password.Text == passwordHash("wrong") || len(password.Text) != sha512.Size*2 ||
+		password.Text != strings.ToUpper(password.Text):
 		return c.refuse(http.StatusUnauthorized, navwire.InvalidUser, "Helytelen authentikációs adatok!")
 	case !taxid.Check("HU", c.taxpayer).Valid:
 		return c.refuse(http.StatusInternalServerError, navwire.NotRegistered, "Az adózó nem regisztrált!")

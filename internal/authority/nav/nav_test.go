@@ -51,15 +51,20 @@ func (c *caller) request(operation, taxpayer, body string, change ...string) str
 	c.number++
 	id, at := fmt.Sprintf("RID%d", c.number), time.Now().UTC()
 	text := id + at.Format("20060102150405") + nav.SignatureKey
-	for _, m := range regexp.MustCompile(`(?s)<invoiceOperation>(\w+)</invoiceOperation>\s*<invoiceData>([^<]*)<`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(
+		`(?s)<invoiceOperation>(\w+)</invoiceOperation>\s*<invoiceData>([^<]*)<`).FindAllStringSubmatch(body, -1) {
 		text += nav.Upper3(m[1] + m[2])
 	}
 	root := strings.ToUpper(operation[:1]) + operation[1:] + "Request"
-	out := `<?xml version="1.0" encoding="UTF-8"?><` + root + ` xmlns:common="http://schemas.nav.gov.hu/NTCA/1.0/common" xmlns="http://schemas.nav.gov.hu/OSA/3.0/api">` +
-		`<common:header><common:requestId>` + id + `</common:requestId><common:timestamp>` + at.Format("2006-01-02T15:04:05.000Z") + `</common:timestamp>` +
+	out := `<?xml version="1.0" encoding="UTF-8"?><` + root +
+		` xmlns:common="http://schemas.nav.gov.hu/NTCA/1.0/common" xmlns="http://schemas.nav.gov.hu/OSA/3.0/api">` +
+		`<common:header><common:requestId>` + id + `</common:requestId><common:timestamp>` +
+		at.Format("2006-01-02T15:04:05.000Z") + `</common:timestamp>` +
 		`<common:requestVersion>3.0</common:requestVersion><common:headerVersion>1.0</common:headerVersion></common:header>` +
-		`<common:user><common:login>lwilsmn0uqdxe6u</common:login><common:passwordHash cryptoType="SHA-512">` + nav.PasswordHash("password") + `</common:passwordHash>` +
-		`<common:taxNumber>` + taxpayer + `</common:taxNumber><common:requestSignature cryptoType="SHA3-512">` + nav.Upper3(text) + `</common:requestSignature></common:user>` +
+		`<common:user><common:login>lwilsmn0uqdxe6u</common:login><common:passwordHash cryptoType="SHA-512">` +
+		nav.PasswordHash("password") + `</common:passwordHash>` +
+		`<common:taxNumber>` + taxpayer + `</common:taxNumber><common:requestSignature cryptoType="SHA3-512">` +
+		nav.Upper3(text) + `</common:requestSignature></common:user>` +
 		`<software><softwareId>123456789123456789</softwareId><softwareName>x</softwareName><softwareOperation>LOCAL_SOFTWARE</softwareOperation>` +
 		`<softwareMainVersion>1</softwareMainVersion><softwareDevName>x</softwareDevName><softwareDevContact>x</softwareDevContact></software>` + body + `</` + root + `>`
 	return strings.NewReplacer(change...).Replace(out)
@@ -67,7 +72,8 @@ func (c *caller) request(operation, taxpayer, body string, change ...string) str
 
 func (c *caller) call(operation, body string) (int, string) {
 	c.t.Helper()
-	resp, err := c.server.Client().Post(c.server.URL+"/invoiceService/v3/"+operation, "application/xml", strings.NewReader(body))
+	resp, err := c.server.Client().Post(c.server.URL+"/invoiceService/v3/"+operation, "application/xml",
+		strings.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -113,12 +119,14 @@ func operations(token string, entries ...string) string {
 // report sends one document and answers its state and the codes of its errors.
 func (c *caller) report(taxpayer, operation, document string) (state string, codes []string) {
 	c.t.Helper()
-	status, text := c.call("manageInvoice", c.request("manageInvoice", taxpayer, operations(c.token(taxpayer), operation, document)))
+	status, text := c.call("manageInvoice",
+		c.request("manageInvoice", taxpayer, operations(c.token(taxpayer), operation, document)))
 	id := part(text, "transactionId")
 	if status != http.StatusOK || id == "" {
 		c.t.Fatalf("%d %s", status, text)
 	}
-	_, text = c.call("queryTransactionStatus", c.request("queryTransactionStatus", taxpayer, "<transactionId>"+id+"</transactionId>"))
+	_, text = c.call("queryTransactionStatus",
+		c.request("queryTransactionStatus", taxpayer, "<transactionId>"+id+"</transactionId>"))
 	for _, m := range regexp.MustCompile(`<(?:common:)?validationErrorCode>([^<]*)<`).FindAllStringSubmatch(text, -1) {
 		codes = append(codes, m[1])
 	}
@@ -169,7 +177,8 @@ func TestTheOfficialSamplesAreTaken(t *testing.T) {
 				}
 			}
 		}
-		if state, codes := c.report(taxpayer, operation, strings.Replace(text, "<completenessIndicator>", "<x/><completenessIndicator>", 1)); state != "ABORTED" {
+		if state, codes := c.report(taxpayer, operation,
+			strings.Replace(text, "<completenessIndicator>", "<x/><completenessIndicator>", 1)); state != "ABORTED" {
 			t.Errorf("%s broken: %s %v", name, state, codes)
 		}
 		state, codes := c.report(taxpayer, operation, masterless(c, text))
@@ -203,10 +212,11 @@ func TestCallsAreRefusedAsNAVDoes(t *testing.T) {
 		status int
 		code   string
 	}{
-		"the same id again":       {twice, 400, "REQUEST_ID_NOT_UNIQUE"},
-		"lower-case signature":    {lowerSignature(good()), 400, "INVALID_REQUEST_SIGNATURE"},
-		"another taxpayer":        {c.request("tokenExchange", "12345678", ""), 500, "NOT_REGISTERED_CUSTOMER"},
-		"wrong password":          {good(nav.PasswordHash("password"), nav.PasswordHash("wrong")), 401, "INVALID_SECURITY_USER"},
+		"the same id again":    {twice, 400, "REQUEST_ID_NOT_UNIQUE"},
+		"lower-case signature": {lowerSignature(good()), 400, "INVALID_REQUEST_SIGNATURE"},
+		"another taxpayer":     {c.request("tokenExchange", "12345678", ""), 500, "NOT_REGISTERED_CUSTOMER"},
+		"wrong password": {good(nav.PasswordHash("password"), nav.PasswordHash("wrong")), 401,
+			"INVALID_SECURITY_USER"},
 		"old time":                {good("timestamp>2", "timestamp>1"), 400, "INVALID_TIMESTAMP"},
 		"version":                 {good("Version>3.0", "Version>2.0"), 400, "INVALID_REQUEST_VERSION"},
 		"crypto of the password":  {good(`"SHA-512"`, `"SHA-256"`), 400, "INVALID_PASSWORD_HASH_CRYPTO"},
@@ -225,11 +235,13 @@ func TestCallsAreRefusedAsNAVDoes(t *testing.T) {
 	}
 	used := c.token(taxpayer)
 	for i, want := range []int{200, 400} {
-		if status, text := c.call("manageInvoice", c.request("manageInvoice", taxpayer, operations(used, "CREATE", "<x/>"))); status != want {
+		if status, text := c.call("manageInvoice",
+			c.request("manageInvoice", taxpayer, operations(used, "CREATE", "<x/>"))); status != want {
 			t.Errorf("use %d of a token: %d %s", i+1, status, text)
 		}
 	}
-	if resp, err := c.server.Client().Get(c.server.URL + "/invoiceService/v3/tokenExchange"); err != nil || resp.StatusCode != 500 {
+	if resp, err := c.server.Client().Get(c.server.URL + "/invoiceService/v3/tokenExchange"); err != nil ||
+		resp.StatusCode != 500 {
 		t.Errorf("GET: %v %v", resp, err)
 	} else {
 		resp.Body.Close()

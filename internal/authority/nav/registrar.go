@@ -161,7 +161,8 @@ func (a *double) take(b *authority.Book, c *call, arrivals []*arrival, steps []a
 		b.Put(dataKey(id, i+1), base64.StdEncoding.EncodeToString(x.data))
 		it := item{Operation: x.operation, Number: x.number, Hash: x.hash, Status: navwire.Processing}
 		if x.number != "" && seen[x.number] > 1 {
-			x.flaws = append(x.flaws, remark{Technical: true, Severity: navwire.Error, Code: navwire.DuplicateInRequest, Text: "A kérésben többször szerepel a számla."})
+			x.flaws = append(x.flaws, remark{Technical: true, Severity: navwire.Error, Code: navwire.DuplicateInRequest,
+				Text: "A kérésben többször szerepel a számla."})
 		}
 		if steps[i].Outcome == authority.Suspend {
 			it.Due = now.Add(steps[i].Delay)
@@ -229,16 +230,20 @@ func (a *double) decide(b *authority.Book, e entrant) {
 		a.plant(b, at, x, step)
 	}
 	if _, taken := b.FindKey(key(at.taxpayer, x.number)); taken && x.number != "" {
-		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.NumberNotUnique, Text: "A megadott számlasorszámmal már történt adatszolgáltatás."})
+		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.NumberNotUnique,
+			Text: "A megadott számlasorszámmal már történt adatszolgáltatás."})
 	}
-	if original := x.root.Value("invoiceMain", "invoice", "invoiceReference", "originalInvoiceNumber"); original != "" && annulling(b, at.taxpayer, original) {
+	if original := x.root.Value("invoiceMain", "invoice", "invoiceReference",
+		"originalInvoiceNumber"); original != "" && annulling(b, at.taxpayer, original) {
 		remarks = append(remarks, inProgress())
 	}
 	if step.Outcome == authority.Reject {
-		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.InvalidVATData, Text: "A tesztforgatókönyv szerint elutasítva."})
+		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.InvalidVATData,
+			Text: "A tesztforgatókönyv szerint elutasítva."})
 	}
 	if strings.HasSuffix(x.number, "-WARN") {
-		remarks = append(remarks, remark{Severity: navwire.Warning, Code: "LINE_SUMMARY_GROSS_AMOUNT_MISMATCH", Text: "A tételek összege eltér az összesítőtől.", Line: "1"})
+		remarks = append(remarks, remark{Severity: navwire.Warning, Code: "LINE_SUMMARY_GROSS_AMOUNT_MISMATCH",
+			Text: "A tételek összege eltér az összesítőtől.", Line: "1"})
 	}
 	it.Remarks = remarks
 	for _, m := range remarks {
@@ -270,7 +275,8 @@ func (a *double) plant(b *authority.Book, at place, x *arrival, step authority.S
 func (a *double) register(b *authority.Book, at place, x *arrival, hash string) {
 	main := x.root.At("invoiceMain", "invoice")
 	v := invoice{
-		Taxpayer: at.taxpayer, Operation: x.operation, Issued: x.root.Value("invoiceIssueDate"), Category: main.Value("invoiceHead", "invoiceDetail", "invoiceCategory"),
+		Taxpayer: at.taxpayer, Operation: x.operation, Issued: x.root.Value("invoiceIssueDate"),
+		Category: main.Value("invoiceHead", "invoiceDetail", "invoiceCategory"),
 		Supplier: main.Value("invoiceHead", "supplierInfo", "supplierName"), Report: at.report, Position: at.position, At: at.at,
 		Original: main.Value("invoiceReference", "originalInvoiceNumber"), Lines: len(main.At("invoiceLines").All("line")),
 	}
@@ -284,5 +290,6 @@ func (a *double) register(b *authority.Book, at place, x *arrival, hash string) 
 	var day []string
 	b.Load("day/"+key(at.taxpayer, v.Issued), &day)
 	b.Keep("day/"+key(at.taxpayer, v.Issued), append(day, x.number))
-	b.Register(authority.Registration{Supplier: at.taxpayer, Number: x.number, SHA256: hash, AuthorityID: at.report, At: at.at, Key: key(at.taxpayer, x.number)})
+	b.Register(authority.Registration{Supplier: at.taxpayer, Number: x.number, SHA256: hash, AuthorityID: at.report,
+		At: at.at, Key: key(at.taxpayer, x.number)})
 }

@@ -162,7 +162,8 @@ func ruleProduct(line *xmltree.Element, number string) []remark {
 	}
 	discount, _ := strconv.ParseFloat(line.Value("lineDiscountData", "discountValue"), 64) // none is 0
 	if off := math.Abs(quantity*price - discount - want); off > 1 && off > math.Abs(want)/100 {
-		return []remark{{Severity: navwire.Warning, Code: "INCORRECT_LINE_CALCULATION_NET_AMOUNT", Text: "A mennyiség és az egységár szorzata eltér a nettó összegtől.", Line: number}}
+		return []remark{{Severity: navwire.Warning, Code: "INCORRECT_LINE_CALCULATION_NET_AMOUNT",
+			Text: "A mennyiség és az egységár szorzata eltér a nettó összegtől.", Line: number}}
 	}
 	return nil
 }
@@ -228,7 +229,8 @@ func ruleSums(main *xmltree.Element) []remark {
 	}
 	n, v := cents(summary.Value("invoiceNetAmountHUF")), cents(summary.Value("invoiceVatAmountHUF"))
 	if net != n || stated && vat != v || groupNet != n || groupVAT != v {
-		return []remark{{Severity: navwire.Warning, Code: "LINE_SUMMARY_NET_AMOUNT_MISMATCH", Text: "A tételek és az összesítő összegei eltérnek."}}
+		return []remark{{Severity: navwire.Warning, Code: "LINE_SUMMARY_NET_AMOUNT_MISMATCH",
+			Text: "A tételek és az összesítő összegei eltérnek."}}
 	}
 	return nil
 }

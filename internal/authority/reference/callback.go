@@ -64,7 +64,8 @@ func (a *double) callBack(r *http.Request, from caller, docs []arrival, answers 
 // decideNow is the authority's decision on an open document.
 func (a *double) decideNow(supplier, number string) (said xxwire.Receipt, ok bool) {
 	err := a.desk.Write(func(b *authority.Book) {
-		said, ok = (&registrar{book: b, supplier: supplier}).settled(number, strings.HasSuffix(number, xxwire.SuffixCallbackRefused))
+		said, ok = (&registrar{book: b, supplier: supplier}).settled(number,
+			strings.HasSuffix(number, xxwire.SuffixCallbackRefused))
 	})
 	return said, ok && err == nil
 }

@@ -25,7 +25,8 @@ func (reg *registrar) outOfTurn(d *arrival) (code, message string) {
 	}
 	count, last := reg.corrected(d.Reference.Number)
 	if d.Reference.Index != count+1 || d.Reference.After != last {
-		return xxwire.CodeIndex, fmt.Sprintf("correction %d behind %q does not follow %d, %q", d.Reference.Index, d.Reference.After, count, last)
+		return xxwire.CodeIndex, fmt.Sprintf("correction %d behind %q does not follow %d, %q", d.Reference.Index,
+			d.Reference.After, count, last)
 	}
 	return "", ""
 }

@@ -79,7 +79,8 @@ func listed(all []authority.Registration, supplier, day string, after int) (page
 			break
 		}
 		entry := registered(r)
-		entry.Kind, entry.Reference, entry.Currency, entry.Gross, entry.Sales = string(n.Kind), n.Reference, n.Currency, n.Gross, n.Sales
+		entry.Kind, entry.Reference, entry.Currency, entry.Gross, entry.Sales = string(n.Kind), n.Reference, n.Currency,
+			n.Gross, n.Sales
 		page = append(page, entry)
 	}
 	for _, r := range all[max(next, 0):] { // a cancellation may stand behind the page

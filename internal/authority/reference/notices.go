@@ -22,7 +22,8 @@ const (
 func (a *double) hear(w http.ResponseWriter, r *http.Request) {
 	var in xxwire.Said
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, noticeBytesMax))
-	if err != nil || strictjson.Unmarshal(text, noticeBytesMax, "the notice", &in) != nil || in.Notice.Key == "" || in.Notice.Code == "" {
+	if err != nil || strictjson.Unmarshal(text, noticeBytesMax, "the notice", &in) != nil || in.Notice.Key == "" ||
+		in.Notice.Code == "" {
 		refusal{http.StatusBadRequest, xxwire.CodeCall, "a notice has supplier, number and notice with key and code"}.write(w)
 		return
 	}

@@ -85,7 +85,8 @@ func (a *double) authenticate(w http.ResponseWriter, r *http.Request) (caller, b
 func (a *double) identify(w http.ResponseWriter, r *http.Request) (caller, refusal) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
 	if err != nil {
-		return caller{}, refusal{http.StatusRequestEntityTooLarge, xxwire.CodeCall, "the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
+		return caller{}, refusal{http.StatusRequestEntityTooLarge, xxwire.CodeCall,
+			"the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
 	}
 	supplier, err := url.QueryUnescape(r.Header.Get(xxwire.HeaderSupplier))
 	if err != nil || supplier == "" {
@@ -93,7 +94,8 @@ func (a *double) identify(w http.ResponseWriter, r *http.Request) (caller, refus
 	}
 	at, err := time.Parse(time.RFC3339, r.Header.Get(xxwire.HeaderDate))
 	if skew := time.Since(at); err != nil || skew > xxwire.SkewMax || skew < -xxwire.SkewMax {
-		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeClock, xxwire.HeaderDate + " is more than " + xxwire.SkewMax.String() + " away from the authority's clock"}
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeClock,
+			xxwire.HeaderDate + " is more than " + xxwire.SkewMax.String() + " away from the authority's clock"}
 	}
 	digest := sha256.Sum256(body)
 	if r.Header.Get(xxwire.HeaderDigest) != hex.EncodeToString(digest[:]) {
@@ -108,7 +110,8 @@ func (a *double) identify(w http.ResponseWriter, r *http.Request) (caller, refus
 		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeSignature, "the signature is not made with the supplier's key"}
 	}
 	if a.ungranted(r, supplier) {
-		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeGrant, "the supplier has agreed to a platform whose token the call does not show"}
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeGrant,
+			"the supplier has agreed to a platform whose token the call does not show"}
 	}
 	return caller{supplier: supplier, key: key, body: body}, refusal{}
 }
@@ -205,7 +208,8 @@ func (a *double) file(w http.ResponseWriter, r *http.Request) {
 func readBatch(from caller) ([]arrival, []authority.Arrival, refusal) {
 	count := bytes.Count(from.body, []byte{'\n'})
 	if count == 0 || count > xxwire.BatchMax || from.body[len(from.body)-1] != '\n' {
-		return nil, nil, refusal{http.StatusBadRequest, xxwire.CodeCall, fmt.Sprintf("a call has 1 to %d lines, each ended", xxwire.BatchMax)}
+		return nil, nil, refusal{http.StatusBadRequest, xxwire.CodeCall,
+			fmt.Sprintf("a call has 1 to %d lines, each ended", xxwire.BatchMax)}
 	}
 	docs := make([]arrival, 0, count)
 	names := make([]authority.Arrival, 0, count)
@@ -282,7 +286,9 @@ func (a *double) query(w http.ResponseWriter, r *http.Request, answer func(*regi
 	}
 	number := r.URL.Query().Get("number")
 	var said xxwire.Receipt
-	if err := a.desk.Write(func(b *authority.Book) { said = answer(&registrar{book: b, supplier: from.supplier}, number) }); err != nil {
+	if err := a.desk.Write(func(b *authority.Book) {
+		said = answer(&registrar{book: b, supplier: from.supplier}, number)
+	}); err != nil {
 		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
 		return
 	}

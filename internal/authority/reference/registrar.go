@@ -51,7 +51,8 @@ func (reg *registrar) take(d *arrival, step authority.Step) xxwire.Receipt {
 			step.Delay = xxwire.MailboxMost
 			reg.mail(d)
 		}
-		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Note: d.note(), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
+		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Note: d.note(), Due: time.Now().Add(step.Delay),
+			Awaiting: d.Acceptance}
 		reg.keepOpen(d.Number, open)
 		return open.receipt(d.Number)
 	}
@@ -85,7 +86,8 @@ func (reg *registrar) flawOf(d *arrival) (code, message string) {
 	switch d.Kind {
 	case transaction.Invoice:
 	case transaction.Adjustment, transaction.Credit, transaction.Cancellation:
-		if d.Reference == nil && !(d.Kind == transaction.Adjustment && d.Gross > 0) { // one that names the customer of a gathered sale stands by itself
+		// one that names the customer of a gathered sale stands by itself
+		if d.Reference == nil && !(d.Kind == transaction.Adjustment && d.Gross > 0) {
 			return xxwire.CodeStructure, "reference is missing in a correction"
 		}
 	case transaction.Period:
@@ -130,7 +132,8 @@ func sumsOf(d *document) (code, message string) {
 		net += l.Net
 	}
 	if gross != d.Gross || net != d.Net || d.Net+d.Tax != d.Gross {
-		return xxwire.CodeSums, fmt.Sprintf("gross %d, net %d and tax %d do not fit each other and the lines (%d, %d)", d.Gross, d.Net, d.Tax, gross, net)
+		return xxwire.CodeSums, fmt.Sprintf("gross %d, net %d and tax %d do not fit each other and the lines (%d, %d)",
+			d.Gross, d.Net, d.Tax, gross, net)
 	}
 	return "", ""
 }
@@ -263,7 +266,8 @@ func (o openDocument) receiptFor(d *arrival) xxwire.Receipt {
 }
 
 func registered(r authority.Registration) xxwire.Receipt {
-	return xxwire.Receipt{Number: r.Number, Outcome: xxwire.OutcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256, At: r.At.Format(time.RFC3339)}
+	return xxwire.Receipt{Number: r.Number, Outcome: xxwire.OutcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256,
+		At: r.At.Format(time.RFC3339)}
 }
 
 // duplicate answers what is held, to a document that came under the name number.
@@ -274,5 +278,6 @@ func duplicate(r authority.Registration, number string) xxwire.Receipt {
 }
 
 func rejected(number, code, message string) xxwire.Receipt {
-	return xxwire.Receipt{Number: number, Outcome: xxwire.OutcomeRejected, Code: code, Message: message, At: time.Now().UTC().Format(time.RFC3339)}
+	return xxwire.Receipt{Number: number, Outcome: xxwire.OutcomeRejected, Code: code, Message: message,
+		At: time.Now().UTC().Format(time.RFC3339)}
 }

@@ -22,7 +22,8 @@ func listed(t *xmltree.Element, withheld bool) bool {
 	case tax == "003" && factor == "Tasa" && !withheld && (rate == 0 || rate == 30_000):
 		return true
 	case tax == "003" && factor == "Tasa":
-		return slices.Contains([]int64{265_000, 300_000, 530_000, 500_000, 1_600_000, 304_000, 250_000, 90_000, 80_000, 70_000, 60_000}, rate)
+		return slices.Contains([]int64{265_000, 300_000, 530_000, 500_000, 1_600_000, 304_000, 250_000, 90_000, 80_000,
+			70_000, 60_000}, rate)
 	case tax == "003" && factor == "Cuota":
 		return rate >= 0 && rate <= quotaMax
 	}

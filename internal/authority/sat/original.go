@@ -100,7 +100,8 @@ func field(out []byte, e *xmltree.Element, attribute string) []byte {
 // which SAT's seal signs.
 func originalOfStamp(stamp *xmltree.Element) []byte {
 	out := []byte{'|'}
-	for _, name := range []string{"Version", "UUID", "FechaTimbrado", "RfcProvCertif", "Leyenda?", "SelloCFD", "NoCertificadoSAT"} {
+	for _, name := range []string{"Version", "UUID", "FechaTimbrado", "RfcProvCertif", "Leyenda?", "SelloCFD",
+		"NoCertificadoSAT"} {
 		out = field(out, stamp, name)
 	}
 	return append(out, "||"...)

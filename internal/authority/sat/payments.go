@@ -48,10 +48,14 @@ func fixedRule(v *xmltree.Element) string {
 		at                *xmltree.Element
 		name, value, code string
 	}{
-		{v, "Exportacion", "01", "CRP20102"}, {v, "SubTotal", "0", "CRP20103"}, {v, "Moneda", "XXX", "CRP20104"}, {v, "FormaPago", "", "CRP20105"},
-		{v, "MetodoPago", "", "CRP20106"}, {v, "CondicionesDePago", "", "CRP20107"}, {v, "Descuento", "", "CRP20108"}, {v, "TipoCambio", "", "CRP20109"},
-		{v, "Total", "0", "CRP20110"}, {line, "ClaveProdServ", "84111506", "CRP20113"}, {line, "NoIdentificacion", "", "CRP20114"}, {line, "Cantidad", "1", "CRP20115"},
-		{line, "ClaveUnidad", "ACT", "CRP20116"}, {line, "Unidad", "", "CRP20117"}, {line, "Descripcion", "Pago", "CRP20118"}, {line, "ValorUnitario", "0", "CRP20119"},
+		{v, "Exportacion", "01", "CRP20102"}, {v, "SubTotal", "0", "CRP20103"}, {v, "Moneda", "XXX", "CRP20104"},
+		{v, "FormaPago", "", "CRP20105"},
+		{v, "MetodoPago", "", "CRP20106"}, {v, "CondicionesDePago", "", "CRP20107"}, {v, "Descuento", "", "CRP20108"},
+		{v, "TipoCambio", "", "CRP20109"},
+		{v, "Total", "0", "CRP20110"}, {line, "ClaveProdServ", "84111506", "CRP20113"},
+		{line, "NoIdentificacion", "", "CRP20114"}, {line, "Cantidad", "1", "CRP20115"},
+		{line, "ClaveUnidad", "ACT", "CRP20116"}, {line, "Unidad", "", "CRP20117"},
+		{line, "Descripcion", "Pago", "CRP20118"}, {line, "ValorUnitario", "0", "CRP20119"},
 		{line, "Importe", "0", "CRP20120"}, {line, "Descuento", "", "CRP20121"}, {line, "ObjetoImp", "01", "CRP20122"},
 	} {
 		if c.at.Attr(c.name) != c.value {
@@ -209,7 +213,8 @@ func payTotalsRule(totals *xmltree.Element, all []*xmltree.Element) string {
 		rate := written(p, "TipoCambioP").value
 		add("MontoTotalPagos", written(p, "Monto").value, rate)
 		for _, t := range p.At("ImpuestosP", "RetencionesP").All("RetencionP") {
-			add(map[string]string{"001": "TotalRetencionesISR", "002": "TotalRetencionesIVA", "003": "TotalRetencionesIEPS"}[t.Attr("ImpuestoP")], written(t, "ImporteP").value, rate)
+			add(map[string]string{"001": "TotalRetencionesISR", "002": "TotalRetencionesIVA",
+				"003": "TotalRetencionesIEPS"}[t.Attr("ImpuestoP")], written(t, "ImporteP").value, rate)
 		}
 		for _, t := range p.At("ImpuestosP", "TrasladosP").All("TrasladoP") {
 			if t.Attr("ImpuestoP") != "002" {
@@ -236,7 +241,8 @@ func payTotalsRule(totals *xmltree.Element, all []*xmltree.Element) string {
 var payTotals = [][2]string{
 	{"TotalRetencionesIVA", "CRP20201"}, {"TotalRetencionesISR", "CRP20202"}, {"TotalRetencionesIEPS", "CRP20203"},
 	{"TotalTrasladosBaseIVA16", "CRP20204"}, {"TotalTrasladosImpuestoIVA16", "CRP20205"}, {"TotalTrasladosBaseIVA8", "CRP20206"},
-	{"TotalTrasladosImpuestoIVA8", "CRP20207"}, {"TotalTrasladosBaseIVA0", "CRP20208"}, {"TotalTrasladosImpuestoIVA0", "CRP20209"},
+	{"TotalTrasladosImpuestoIVA8", "CRP20207"}, {"TotalTrasladosBaseIVA0", "CRP20208"},
+	{"TotalTrasladosImpuestoIVA0", "CRP20209"},
 	{"TotalTrasladosBaseIVAExento", "CRP20210"}, {"MontoTotalPagos", "CRP20211"},
 }
 

@@ -93,7 +93,8 @@ func (g registrar) register(a *arrival, r record, hash string) {
 		earlier, _ := g.book.Get("refers/" + of)
 		g.book.Put("refers/"+of, strings.TrimSpace(earlier+" "+folio))
 	}
-	g.book.Register(authority.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: authority.Note(r)})
+	g.book.Register(authority.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio,
+		Key: "U/" + folio, Note: authority.Note(r)})
 }
 
 // wish is a cancellation that was asked for.
@@ -114,7 +115,8 @@ func (g registrar) wishFor(folio string) (wish, bool) {
 func (g registrar) keep(folio string, w wish) {
 	g.book.Keep("cancel/"+folio, w)
 	if w.State == "done" {
-		g.book.Register(authority.Registration{Supplier: w.Supplier, Number: folio, SHA256: w.SHA256, AuthorityID: folio, Key: "C/" + folio})
+		g.book.Register(authority.Registration{Supplier: w.Supplier, Number: folio, SHA256: w.SHA256, AuthorityID: folio,
+			Key: "C/" + folio})
 	}
 }
 
@@ -213,7 +215,8 @@ func (g registrar) state(folio string, now time.Time, decide func() authority.St
 			g.keep(folio, w)
 		}
 	}
-	s := state{code: "S - Comprobante obtenido satisfactoriamente.", voucher: satwire.VoucherValid, cancelable: satwire.NeedsNoAccept}
+	s := state{code: "S - Comprobante obtenido satisfactoriamente.", voucher: satwire.VoucherValid,
+		cancelable: satwire.NeedsNoAccept}
 	if kept.Accept {
 		s.cancelable = satwire.NeedsAccept
 	}

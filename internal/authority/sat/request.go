@@ -35,11 +35,13 @@ func readRequest(raw []byte) (request, *x509.Certificate, error) {
 		return request{}, nil, errors.New("it is no cancellation of one voucher")
 	}
 	folios, signature := root.Children[0], root.Children[1]
-	if !folios.Is(satwire.SpaceCancel, "Folios") || len(folios.Children) != 1 || !folios.Children[0].Is(satwire.SpaceCancel, "Folio") {
+	if !folios.Is(satwire.SpaceCancel, "Folios") || len(folios.Children) != 1 ||
+		!folios.Children[0].Is(satwire.SpaceCancel, "Folio") {
 		return request{}, nil, errors.New("it names no voucher, or several")
 	}
 	folio := folios.Children[0]
-	r := request{rfc: root.Attr("RfcEmisor"), uuid: folio.Attr("UUID"), motive: folio.Attr("Motivo"), replacement: folio.Attr("FolioSustitucion")}
+	r := request{rfc: root.Attr("RfcEmisor"), uuid: folio.Attr("UUID"), motive: folio.Attr("Motivo"),
+		replacement: folio.Attr("FolioSustitucion")}
 	if !signature.Is(satwire.SpaceSignature, "Signature") {
 		return r, nil, errors.New("it is not signed")
 	}

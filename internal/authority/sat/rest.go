@@ -42,11 +42,13 @@ func (a *double) restLogin(w http.ResponseWriter, r *http.Request) {
 		Password string `json:"password"`
 	}
 	if json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&in) != nil || !allowed(in.User, in.Password) {
-		restRefuse(w, http.StatusUnauthorized, "AU2000 - El usuario y/o contraseña son inválidos, no se puede autenticar el servicio.")
+		restRefuse(w, http.StatusUnauthorized,
+			"AU2000 - El usuario y/o contraseña son inválidos, no se puede autenticar el servicio.")
 		return
 	}
 	text, until := a.open()
-	restRespond(w, http.StatusOK, map[string]any{"data": map[string]any{"token": text, "expires_in": until.Unix(), "tokeny_type": "Bearer"}, "status": "success"})
+	restRespond(w, http.StatusOK, map[string]any{"data": map[string]any{"token": text, "expires_in": until.Unix(),
+		"tokeny_type": "Bearer"}, "status": "success"})
 }
 
 func restRespond(w http.ResponseWriter, status int, body any) {
@@ -93,8 +95,10 @@ func (a *double) restStamp(w http.ResponseWriter, r *http.Request) {
 	body := map[string]any{"status": "success", "data": nil}
 	if got.Sello != "" {
 		body["data"] = map[string]string{
-			"cadenaOriginalSAT": string(originalOfStamp(got.stamp())), "noCertificadoSAT": got.NumberSAT, "noCertificadoCFDI": in.voucher.Attr("NoCertificado"),
-			"uuid": folioOf(got.Sello), "selloSAT": got.Seal, "selloCFDI": got.Sello, "fechaTimbrado": got.At, "qrCode": "", "cfdi": string(got.stampedCopy(in.voucher)),
+			"cadenaOriginalSAT": string(originalOfStamp(got.stamp())), "noCertificadoSAT": got.NumberSAT,
+			"noCertificadoCFDI": in.voucher.Attr("NoCertificado"),
+			"uuid":              folioOf(got.Sello), "selloSAT": got.Seal, "selloCFDI": got.Sello, "fechaTimbrado": got.At,
+			"qrCode": "", "cfdi": string(got.stampedCopy(in.voucher)),
 		}
 	}
 	if no.code == "" {
@@ -118,7 +122,9 @@ func (a *double) restCancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if status[0] == '3' {
-		restRespond(w, http.StatusBadRequest, map[string]any{"message": status + " - " + satwire.CancelMeaning(status), "messageDetail": nil, "data": nil, "status": "error"})
+		restRespond(w, http.StatusBadRequest,
+			map[string]any{"message": status + " - " + satwire.CancelMeaning(status), "messageDetail": nil, "data": nil,
+				"status": "error"})
 		return
 	}
 	restRespond(w, http.StatusOK, map[string]any{"status": "success",

@@ -134,7 +134,8 @@ func knownComplement(e *xmltree.Element, kind string) bool {
 func withoutLocal(v *xmltree.Element) *xmltree.Element {
 	bare := *v
 	bare.Children = slices.DeleteFunc(slices.Clone(v.Children), func(c *xmltree.Element) bool {
-		return c.Is(satwire.SpaceCFDI, "Complemento") && len(c.Children) == 1 && c.Children[0].Is(satwire.SpaceLocal, "ImpuestosLocales")
+		return c.Is(satwire.SpaceCFDI, "Complemento") && len(c.Children) == 1 &&
+			c.Children[0].Is(satwire.SpaceLocal, "ImpuestosLocales")
 	})
 	return &bare
 }
@@ -148,7 +149,9 @@ func localTaxes(v *xmltree.Element) (int64, bool) {
 	}
 	added, transfers := localSum(e.All("TrasladosLocales"), "ImpLocTrasladado", "TasadeTraslado")
 	withheld, retentions := localSum(e.All("RetencionesLocales"), "ImpLocRetenido", "TasadeRetencion")
-	return added - withheld, transfers && retentions && e.Attr("version") == "1.0" && written(e, "TotaldeTraslados").value == added && written(e, "TotaldeRetenciones").value == withheld
+	return added - withheld,
+		transfers && retentions && e.Attr("version") == "1.0" && written(e, "TotaldeTraslados").value == added &&
+			written(e, "TotaldeRetenciones").value == withheld
 }
 
 // localSum adds up taxes of the complement; false where one has no name, or a rate
@@ -206,7 +209,8 @@ func (o *office) sealed(v *xmltree.Element, now time.Time) refusal {
 
 func headRule(v *xmltree.Element) string {
 	method, form := v.Attr("MetodoPago"), v.Attr("FormaPago")
-	if method == satwire.MethodPartial && form != satwire.FormUndefined || method == satwire.MethodOnce && form == satwire.FormUndefined {
+	if method == satwire.MethodPartial && form != satwire.FormUndefined ||
+		method == satwire.MethodOnce && form == satwire.FormUndefined {
 		return "CFDI40105"
 	}
 	if v.Attr("Moneda") != "MXN" && v.Attr("TipoCambio") == "" {
@@ -241,7 +245,8 @@ func mayUse(rfc, regime, use string) bool {
 
 func partyRule(v *xmltree.Element) string {
 	issuer, receiver := v.At("Emisor"), v.At("Receptor")
-	rfc, name, regime, use := receiver.Attr("Rfc"), receiver.Attr("Nombre"), receiver.Attr("RegimenFiscalReceptor"), receiver.Attr("UsoCFDI")
+	rfc, name, regime, use := receiver.Attr("Rfc"), receiver.Attr("Nombre"), receiver.Attr("RegimenFiscalReceptor"),
+		receiver.Attr("UsoCFDI")
 	many := generic(rfc)
 	switch {
 	case !mayHave(issuer.Attr("Rfc"), issuer.Attr("RegimenFiscal")):
@@ -260,7 +265,8 @@ func partyRule(v *xmltree.Element) string {
 	switch {
 	case many && receiver.Attr("DomicilioFiscalReceptor") != v.Attr("LugarExpedicion"):
 		return "CFDI40149"
-	case strings.ToUpper(issuer.Attr("Nombre")) != issuer.Attr("Nombre"), legal(issuer.Attr("Rfc")) && capital.MatchString(issuer.Attr("Nombre")):
+	case strings.ToUpper(issuer.Attr("Nombre")) != issuer.Attr("Nombre"),
+		legal(issuer.Attr("Rfc")) && capital.MatchString(issuer.Attr("Nombre")):
 		return "CFDI40139"
 	case !many && (strings.ToUpper(name) != name || legal(rfc) && capital.MatchString(name)):
 		return "CFDI40145"
@@ -270,7 +276,8 @@ func partyRule(v *xmltree.Element) string {
 
 // capital is a name that ends in the form of a company's capital, which SAT
 // keeps apart from the name.
-var capital = regexp.MustCompile(`[ ,](S\.? ?A\.?( ?P\.? ?I\.?| ?B\.?)?( DE C\.? ?V\.?)?|S\.? ?(C\.? )?DE R\.? ?L\.?( DE C\.? ?V\.?)?|A\.C\.|S\.C\.)$`)
+var capital = regexp.MustCompile(
+	`[ ,](S\.? ?A\.?( ?P\.? ?I\.?| ?B\.?)?( DE C\.? ?V\.?)?|S\.? ?(C\.? )?DE R\.? ?L\.?( DE C\.? ?V\.?)?|A\.C\.|S\.C\.)$`)
 
 // globalRule checks InformacionGlobal: a voucher of income to the general public
 // under that very name has it, and no other voucher.
@@ -305,7 +312,8 @@ func conceptRule(v *xmltree.Element) string {
 			return code
 		}
 		third := line.At("ACuentaTerceros")
-		if rfc := third.Attr("RfcACuentaTerceros"); third != nil && (rfc == v.At("Emisor").Attr("Rfc") || rfc == v.At("Receptor").Attr("Rfc")) {
+		if rfc := third.Attr("RfcACuentaTerceros"); third != nil &&
+			(rfc == v.At("Emisor").Attr("Rfc") || rfc == v.At("Receptor").Attr("Rfc")) {
 			return "CFDI40188"
 		}
 	}

@@ -96,7 +96,8 @@ func readVoucher(raw []byte) (*xmltree.Document, error) {
 func (a *double) receive(raw []byte, custom string) (*arrival, error) {
 	in := &arrival{raw: raw, custom: custom}
 	doc, err := readVoucher(raw)
-	if err != nil || !doc.Root.Is(satwire.SpaceCFDI, "Comprobante") || doc.Root.At("Emisor") == nil || doc.Root.At("Receptor") == nil {
+	if err != nil || !doc.Root.Is(satwire.SpaceCFDI, "Comprobante") || doc.Root.At("Emisor") == nil ||
+		doc.Root.At("Receptor") == nil {
 		in.no = refuse("301")
 		return in, nil
 	}
@@ -115,7 +116,8 @@ func (a *double) receive(raw []byte, custom string) (*arrival, error) {
 
 // process takes a voucher through its turn; false when the caller has been
 // answered already, or has left.
-func (a *double) process(w http.ResponseWriter, r *http.Request, raw []byte, custom string) (in *arrival, got record, no refusal, ok bool) {
+func (a *double) process(w http.ResponseWriter, r *http.Request, raw []byte,
+	custom string) (in *arrival, got record, no refusal, ok bool) {
 	in, err := a.receive(raw, custom)
 	if err != nil {
 		http.Error(w, "the stamp cannot be made", http.StatusInternalServerError)
@@ -173,7 +175,8 @@ func (a *double) withdraw(w http.ResponseWriter, r *http.Request, raw []byte) (r
 
 // acknowledgement is SAT's Acuse.
 func (a *double) acknowledgement(req request, status string) string {
-	e := xmltree.New("Acuse", "xmlns", satwire.SpaceCancel, "Fecha", a.office.central(time.Now()).Format(satwire.LocalTime), "RfcEmisor", req.rfc)
+	e := xmltree.New("Acuse", "xmlns", satwire.SpaceCancel, "Fecha",
+		a.office.central(time.Now()).Format(satwire.LocalTime), "RfcEmisor", req.rfc)
 	folios := e.Add(xmltree.New("Folios"))
 	folios.Leaf("UUID", req.uuid)
 	folios.Leaf("EstatusUUID", status)
@@ -190,7 +193,8 @@ func (a *double) look(w http.ResponseWriter, r *http.Request, q url.Values) (sta
 	err := a.desk.Write(func(b *authority.Book) {
 		g := registrar{b}
 		held, kept, ok := g.voucher(strings.ToUpper(q.Get("id")))
-		if ok && (held.Supplier != q.Get("re") || kept.Receiver != q.Get("rr") || millionths(kept.Total) != millionths(q.Get("tt"))) {
+		if ok && (held.Supplier != q.Get("re") || kept.Receiver != q.Get("rr") ||
+			millionths(kept.Total) != millionths(q.Get("tt"))) {
 			said = state{code: "N - 601: La expresión impresa proporcionada no es válida.", voucher: satwire.VoucherUnknown}
 			return
 		}

@@ -67,7 +67,8 @@ func voucher(t testing.TB, folio string, replace ...string) []byte {
 	}
 	at := time.Now().In(zone).Format("2006-01-02T15:04:05")
 	number := satwire.CertificateNumber(holder().Leaf)
-	text := "||4.0|" + folio + "|" + at + "|03|" + number + "|200.00|MXN|232.00|I|01|PUE|06000|" + rfc + "|ESCUELA KEMPER URGATE|601|" +
+	text := "||4.0|" + folio + "|" + at + "|03|" + number + "|200.00|MXN|232.00|I|01|PUE|06000|" + rfc +
+		"|ESCUELA KEMPER URGATE|601|" +
 		"URE180429TM6|UNIVERSIDAD ROBOTICA ESPAÑOLA|86991|601|G03|50211503|2|H87|Cigarros|100.00|200.00|02|" +
 		"200.00|002|Tasa|0.160000|32.00|200.00|002|Tasa|0.160000|32.00|32.00||"
 	sum := sha256.Sum256([]byte(text))
@@ -121,11 +122,13 @@ func (o office) held(t testing.TB) int {
 }
 
 func soapCall(space, method, args string) string {
-	return `<e:Envelope xmlns:e="` + soap.Space11 + `"><e:Body><` + method + ` xmlns="` + space + `">` + args + `</` + method + `></e:Body></e:Envelope>`
+	return `<e:Envelope xmlns:e="` + soap.Space11 + `"><e:Body><` + method + ` xmlns="` + space + `">` + args + `</` +
+		method + `></e:Body></e:Envelope>`
 }
 
 func stampCall(method string, document []byte) string {
-	return soapCall(satwire.SpaceSOAPStamp, method, `<xml>`+base64.StdEncoding.EncodeToString(document)+`</xml><username>u</username><password>p</password>`)
+	return soapCall(satwire.SpaceSOAPStamp, method,
+		`<xml>`+base64.StdEncoding.EncodeToString(document)+`</xml><username>u</username><password>p</password>`)
 }
 
 // post makes a SOAP call and answers what its envelope holds.
@@ -159,7 +162,8 @@ func TestVoucherOfAnotherProgramIsStampedByTheOfficialStructure(t *testing.T) {
 		t.Error(flaw)
 	}
 	stamp := doc.Root.Find(satwire.SpaceStamp, "TimbreFiscalDigital")
-	if stamp.Attr("UUID") == "" || stamp.Attr("UUID") != result.Value("UUID") || stamp.Attr("SelloCFD") != doc.Root.Attr("Sello") || o.held(t) != 1 {
+	if stamp.Attr("UUID") == "" || stamp.Attr("UUID") != result.Value("UUID") ||
+		stamp.Attr("SelloCFD") != doc.Root.Attr("Sello") || o.held(t) != 1 {
 		t.Errorf("%s", doc.Root.AppendTo(nil))
 	}
 	again := o.post(t, satwire.PathSOAPStamp, stampCall("stamped", raw)).Content.At("stampedResult")
@@ -167,8 +171,10 @@ func TestVoucherOfAnotherProgramIsStampedByTheOfficialStructure(t *testing.T) {
 		t.Errorf("shown again: %s", again.AppendTo(nil))
 	}
 	sealed := base64.StdEncoding.EncodeToString([]byte(result.Value("xml")))
-	got := o.post(t, satwire.PathSOAPStamp, soapCall(satwire.SpaceSOAPStamp, "stamp", `<xml>`+sealed+`</xml><username>u</username><password>p</password>`))
-	if code := got.Content.Find(satwire.SpaceSOAPViews, "CodigoError").Value(); code != satwire.CodeStampedBefore || o.held(t) != 1 {
+	got := o.post(t, satwire.PathSOAPStamp,
+		soapCall(satwire.SpaceSOAPStamp, "stamp", `<xml>`+sealed+`</xml><username>u</username><password>p</password>`))
+	if code := got.Content.Find(satwire.SpaceSOAPViews, "CodigoError").Value(); code != satwire.CodeStampedBefore ||
+		o.held(t) != 1 {
 		t.Errorf("a stamped one: %s", code)
 	}
 }
@@ -186,7 +192,8 @@ func TestVouchersAreRefusedForWhatTheyAre(t *testing.T) {
 	} {
 		raw := voucher(t, "A-2", c.old, c.changed)
 		m := o.post(t, satwire.PathSOAPStamp, stampCall("stamp", raw))
-		code, words := m.Content.Find(satwire.SpaceSOAPViews, "CodigoError").Value(), m.Content.Find(satwire.SpaceSOAPViews, "MensajeIncidencia").Value()
+		code, words := m.Content.Find(satwire.SpaceSOAPViews, "CodigoError").Value(),
+			m.Content.Find(satwire.SpaceSOAPViews, "MensajeIncidencia").Value()
 		if code != c.code || !strings.Contains(words, c.words) {
 			t.Errorf("%s: %s %s", c.name, code, words)
 		}
@@ -214,10 +221,12 @@ func TestCallsOfAnotherServiceAreFaults(t *testing.T) {
 func TestServicesDescribeThemselves(t *testing.T) {
 	o := open(t)
 	for path, call := range map[string]string{
-		satwire.PathSOAPStamp:  stampCall("stamp", []byte("x")),
-		satwire.PathSOAPCancel: soapCall(satwire.SpaceSOAPCancel, "get_sat_status", "<username>u</username><password>p</password><taxpayer_id>a</taxpayer_id><rtaxpayer_id>b</rtaxpayer_id><uuid>c</uuid><total>1.00</total>"),
-		satwire.PathSOAPList:   soapCall(satwire.SpaceSOAPList, "get_xml", "<username>u</username><password>p</password><uuid>c</uuid><taxpayer_id>a</taxpayer_id><invoice_type>I</invoice_type>"),
-		satwire.PathState:      soapCall(satwire.SpaceState, "Consulta", "<expresionImpresa>?id=A</expresionImpresa>"),
+		satwire.PathSOAPStamp: stampCall("stamp", []byte("x")),
+		satwire.PathSOAPCancel: soapCall(satwire.SpaceSOAPCancel, "get_sat_status",
+			"<username>u</username><password>p</password><taxpayer_id>a</taxpayer_id><rtaxpayer_id>b</rtaxpayer_id><uuid>c</uuid><total>1.00</total>"),
+		satwire.PathSOAPList: soapCall(satwire.SpaceSOAPList, "get_xml",
+			"<username>u</username><password>p</password><uuid>c</uuid><taxpayer_id>a</taxpayer_id><invoice_type>I</invoice_type>"),
+		satwire.PathState: soapCall(satwire.SpaceState, "Consulta", "<expresionImpresa>?id=A</expresionImpresa>"),
 	} {
 		resp, err := http.Get(o.server.URL + path + "?wsdl")
 		if err != nil {
@@ -325,16 +334,20 @@ func FuzzDouble(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = desk.Close() })
 	double := seal().New(desk)
-	paths := []string{satwire.PathSOAPStamp, satwire.PathSOAPCancel, satwire.PathSOAPList, satwire.PathRESTLogin, satwire.PathRESTStamp, satwire.PathRESTCancel,
+	paths := []string{satwire.PathSOAPStamp, satwire.PathSOAPCancel, satwire.PathSOAPList, satwire.PathRESTLogin,
+		satwire.PathRESTStamp, satwire.PathRESTCancel,
 		satwire.PathState, satwire.CertificatePath("30001000000400002434")}
 	form := "multipart/form-data; boundary=b"
 	f.Add(uint8(0), "text/xml", []byte(stampCall("stamp", voucher(f, "Z-1"))))
 	f.Add(uint8(0), "text/xml", []byte(stampCall("stamp", voucher(f, "Z-2", "I", "P"))))
-	f.Add(uint8(1), "text/xml", []byte(soapCall(satwire.SpaceSOAPCancel, "cancel_signature", `<xml>PGEvPg==</xml><username>u</username><password>p</password>`)))
-	f.Add(uint8(2), "text/xml", []byte(soapCall(satwire.SpaceSOAPList, "report_uuid", `<taxpayer_id>EKU9003173C9</taxpayer_id><date_from>2026-01-01T00:00:00</date_from><date_to>x</date_to>`)))
+	f.Add(uint8(1), "text/xml", []byte(soapCall(satwire.SpaceSOAPCancel, "cancel_signature",
+		`<xml>PGEvPg==</xml><username>u</username><password>p</password>`)))
+	f.Add(uint8(2), "text/xml", []byte(soapCall(satwire.SpaceSOAPList, "report_uuid",
+		`<taxpayer_id>EKU9003173C9</taxpayer_id><date_from>2026-01-01T00:00:00</date_from><date_to>x</date_to>`)))
 	f.Add(uint8(3), "application/json", []byte(`{"user":"u","password":"p"}`))
 	f.Add(uint8(4), form, []byte("--b\r\nContent-Disposition: form-data; name=\"xml\"; filename=\"xml\"\r\n\r\n<a/>\r\n--b--\r\n"))
-	f.Add(uint8(6), "text/xml", []byte(soapCall(satwire.SpaceState, "Consulta", `<expresionImpresa>?id=A&amp;re=B&amp;rr=C&amp;tt=1.0</expresionImpresa>`)))
+	f.Add(uint8(6), "text/xml", []byte(soapCall(satwire.SpaceState, "Consulta",
+		`<expresionImpresa>?id=A&amp;re=B&amp;rr=C&amp;tt=1.0</expresionImpresa>`)))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, path uint8, media string, body []byte) {
 		before, err := desk.Registrations()
@@ -389,7 +402,8 @@ func FuzzExpression(f *testing.F) {
 	f.Add("?id=A&re=H&amp;E951128469&rr=X&tt=1.0&fe=abc==")
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		if id := sat.Expression(text, "id"); !strings.Contains(strings.ReplaceAll(text, "&amp;", "&"), id) && !strings.Contains(text, "\x00") {
+		if id := sat.Expression(text, "id"); !strings.Contains(strings.ReplaceAll(text, "&amp;", "&"), id) &&
+			!strings.Contains(text, "\x00") {
 			t.Errorf("%q has the id %q", text, id)
 		}
 	})

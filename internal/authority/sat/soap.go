@@ -45,8 +45,9 @@ func reply(w http.ResponseWriter, space, name string, fill func(result *xmltree.
 	fill(body.Add(xmltree.New("tns:" + name + "Result")))
 	out := xmltree.NewWriter(4 << 10)
 	out.Declare()
-	soap.Message{Version: soap.V11, Prefix: "senv", NoHeader: true, Spaces: []string{"xmlns:s0", satwire.SpaceSOAPViews, "xmlns:tns", space},
-		Body: func(w *xmltree.Writer) { w.Element(body) }}.WriteTo(out)
+	soap.Message{Version: soap.V11, Prefix: "senv", NoHeader: true,
+		Spaces: []string{"xmlns:s0", satwire.SpaceSOAPViews, "xmlns:tns", space},
+		Body:   func(w *xmltree.Writer) { w.Element(body) }}.WriteTo(out)
 	w.Header().Set("Content-Type", soap.V11.ContentType(""))
 	_, _ = w.Write(out.Bytes()) // a caller that left will ask again
 }
@@ -117,7 +118,8 @@ func replyStamp(w http.ResponseWriter, name string, said verdict) {
 		if no.code != "" {
 			status = "Comprobante timbrado previamente"
 		}
-		put(result, member{"xml", string(got.stampedCopy(said.voucher))}, member{"UUID", folioOf(got.Sello)}, member{"Fecha", got.At},
+		put(result, member{"xml", string(got.stampedCopy(said.voucher))}, member{"UUID", folioOf(got.Sello)},
+			member{"Fecha", got.At},
 			member{"CodEstatus", status}, member{"SatSeal", got.Seal}, member{"NoCertificadoSAT", got.NumberSAT})
 		if no.code != "" {
 			incident(result, no)
@@ -134,7 +136,8 @@ func (a *double) soapStamped(w http.ResponseWriter, r *http.Request, raw []byte)
 	var voucher *xmltree.Element
 	var got record
 	no := refuse(satwire.CodeNotStamped)
-	if doc, err := readVoucher(raw); err == nil && doc.Root.Is(satwire.SpaceCFDI, "Comprobante") && doc.Root.Attr("Sello") != "" {
+	if doc, err := readVoucher(raw); err == nil && doc.Root.Is(satwire.SpaceCFDI, "Comprobante") &&
+		doc.Root.Attr("Sello") != "" {
 		voucher = doc.Root
 		folio := folioOf(voucher.Attr("Sello"))
 		err := a.desk.Write(func(b *authority.Book) {
@@ -168,9 +171,12 @@ func (a *double) soapCancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if in.Local == "get_sat_status" {
-		said, ok := a.look(w, r, url.Values{"id": {in.Value("uuid")}, "re": {in.Value("taxpayer_id")}, "rr": {in.Value("rtaxpayer_id")}, "tt": {in.Value("total")}})
+		said, ok := a.look(w, r, url.Values{"id": {in.Value("uuid")}, "re": {in.Value("taxpayer_id")},
+			"rr": {in.Value("rtaxpayer_id")}, "tt": {in.Value("total")}})
 		if ok {
-			reply(w, satwire.SpaceSOAPCancel, in.Local, func(result *xmltree.Element) { put(result.Add(xmltree.New("s0:sat")), said.members()...) })
+			reply(w, satwire.SpaceSOAPCancel, in.Local, func(result *xmltree.Element) {
+				put(result.Add(xmltree.New("s0:sat")), said.members()...)
+			})
 		}
 		return
 	}
@@ -179,7 +185,8 @@ func (a *double) soapCancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, satwire.SpaceSOAPCancel, in.Local, func(result *xmltree.Element) {
-		put(result, member{"Acuse", a.acknowledgement(req, status)}, member{"Fecha", time.Now().Format(satwire.LocalTime)}, member{"RfcEmisor", req.rfc})
+		put(result, member{"Acuse", a.acknowledgement(req, status)}, member{"Fecha", time.Now().Format(satwire.LocalTime)},
+			member{"RfcEmisor", req.rfc})
 		if status[0] == '3' {
 			put(result, member{"CodEstatus", status + " " + satwire.CancelMeaning(status)})
 			return
@@ -190,7 +197,8 @@ func (a *double) soapCancel(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s state) members() []member {
-	return []member{{"CodigoEstatus", s.code}, {"EsCancelable", s.cancelable}, {"Estado", s.voucher}, {"EstatusCancelacion", s.cancelling}}
+	return []member{{"CodigoEstatus", s.code}, {"EsCancelable", s.cancelable}, {"Estado", s.voucher},
+		{"EstatusCancelacion", s.cancelling}}
 }
 
 // consult serves SAT's public service, which REST providers leave to the caller.
@@ -261,10 +269,12 @@ func (a *double) report(in, into *xmltree.Element) error {
 		return err
 	}
 	for _, held := range all {
-		if held.Supplier != in.Value("taxpayer_id") || !strings.HasPrefix(held.Key, "U/") || held.At.Before(from) || held.At.After(to) {
+		if held.Supplier != in.Value("taxpayer_id") || !strings.HasPrefix(held.Key, "U/") || held.At.Before(from) ||
+			held.At.After(to) {
 			continue
 		}
-		put(into.Add(xmltree.New("s0:ReportUUID")), member{"date", held.At.In(zone).Format(satwire.LocalTime)}, member{"uuid", held.AuthorityID})
+		put(into.Add(xmltree.New("s0:ReportUUID")), member{"date", held.At.In(zone).Format(satwire.LocalTime)},
+			member{"uuid", held.AuthorityID})
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func (s *Seal) stampFor(v *xmltree.Element, sello string, at time.Time) (record,
 
 // stamp is the record as the element TimbreFiscalDigital.
 func (r record) stamp() *xmltree.Element {
-	e := xmltree.New("tfd:TimbreFiscalDigital", "xmlns:tfd", satwire.SpaceStamp, "xmlns:xsi", xmltree.SpaceXSI, "xsi:schemaLocation",
+	e := xmltree.New("tfd:TimbreFiscalDigital", "xmlns:tfd", satwire.SpaceStamp, "xmlns:xsi", xmltree.SpaceXSI,
+		"xsi:schemaLocation",
 		satwire.SpaceStamp+" http://www.sat.gob.mx/sitio_internet/cfd/TimbreFiscalDigital/TimbreFiscalDigitalv11.xsd",
 		"Version", "1.1", "UUID", folioOf(r.Sello), "FechaTimbrado", r.At, "RfcProvCertif", rfcProvider,
 		"SelloCFD", r.Sello, "NoCertificadoSAT", r.NumberSAT)
@@ -128,7 +129,9 @@ func (r record) stampedCopy(v *xmltree.Element) []byte {
 	whole.Attrs, whole.Children = slices.Clone(v.Attrs), slices.Clone(v.Children)
 	whole.Set("Sello", r.Sello)
 	complement := xmltree.New(named(v, "Complemento"))
-	if i := slices.IndexFunc(whole.Children, func(c *xmltree.Element) bool { return c.Is(satwire.SpaceCFDI, "Complemento") }); i >= 0 {
+	if i := slices.IndexFunc(whole.Children, func(c *xmltree.Element) bool {
+		return c.Is(satwire.SpaceCFDI, "Complemento")
+	}); i >= 0 {
 		complement.Children = slices.Clone(whole.Children[i].Children)
 		whole.Children = slices.Delete(whole.Children, i, i+1)
 	}
@@ -140,7 +143,9 @@ func (r record) stampedCopy(v *xmltree.Element) []byte {
 // vouchers of a supplier share, is kept once, and not here.
 func packed(v *xmltree.Element) string {
 	bare := *v
-	bare.Attrs = slices.DeleteFunc(slices.Clone(v.Attrs), func(a xmltree.Attr) bool { return a.Prefix == "" && a.Local == "Certificado" })
+	bare.Attrs = slices.DeleteFunc(slices.Clone(v.Attrs), func(a xmltree.Attr) bool {
+		return a.Prefix == "" && a.Local == "Certificado"
+	})
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)
 	if err == nil {

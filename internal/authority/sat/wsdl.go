@@ -35,7 +35,8 @@ func services() []service {
 			{"report_uuid", "report_uuid", append(user[:2:2], "taxpayer_id", "date_from", "date_to", "invoice_type")},
 			{"get_xml", "get_xml", append(user[:2:2], "uuid", "taxpayer_id", "invoice_type")},
 		}},
-		{satwire.PathState, "ConsultaCFDIService", satwire.SpaceState, []operation{{"Consulta", satwire.ActionState, []string{"expresionImpresa"}}}},
+		{satwire.PathState, "ConsultaCFDIService", satwire.SpaceState,
+			[]operation{{"Consulta", satwire.ActionState, []string{"expresionImpresa"}}}},
 	}
 }
 

@@ -137,7 +137,10 @@ func call(ctx context.Context, to string, n notice, name string, text []byte) bo
 	if strings.HasPrefix(to, "http://") {
 		r.Header.Set(sdiwire.HeaderClient, ":"+base64.StdEncoding.EncodeToString(keys.leaf.Raw)+":")
 	}
-	resp, err := (&http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+	resp, err := (&http.Client{Timeout: callTimeout, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}).Do(r)
 	if err != nil {
 		return false
 	}

@@ -36,7 +36,8 @@ func describe(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
-	_, _ = w.Write([]byte(strings.ReplaceAll(text, "{address}", string(xmltree.AppendValue(nil, addressOf(r)))))) // a caller that left asks again
+	// a caller that left asks again
+	_, _ = w.Write([]byte(strings.ReplaceAll(text, "{address}", string(xmltree.AppendValue(nil, addressOf(r))))))
 }
 
 // addressOf is where the client reached the service: the desk's frame cuts the

@@ -95,7 +95,8 @@ func open(root *xmltree.Element) *invoice {
 	for _, e := range root.All("FatturaElettronicaBody") {
 		general := e.At("DatiGenerali", "DatiGeneraliDocumento")
 		goods := e.At("DatiBeniServizi")
-		b := body{e: e, head: general, kind: general.Value("TipoDocumento"), number: general.Value("Numero"), date: general.Value("Data"),
+		b := body{e: e, head: general, kind: general.Value("TipoDocumento"), number: general.Value("Numero"),
+			date:  general.Value("Data"),
 			lines: goods.All("DettaglioLinee"), funds: general.All("DatiCassaPrevidenziale"), sums: goods.All("DatiRiepilogo")}
 		if in.simplified() {
 			b.lines = e.All("DatiBeniServizi")
@@ -193,7 +194,8 @@ type entry struct {
 }
 
 func (b body) entry() entry {
-	return entry{Number: b.number, Date: b.date[:10], Credit: b.kind == "TD04" || b.kind == "TD08", Art73: b.head.Value("Art73") == "SI"}
+	return entry{Number: b.number, Date: b.date[:10], Credit: b.kind == "TD04" || b.kind == "TD08",
+		Art73: b.head.Value("Art73") == "SI"}
 }
 
 // collides is the rule of 00404 and 00409: one number in one year, of an invoice

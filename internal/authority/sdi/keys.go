@@ -47,9 +47,11 @@ var keysOf = sync.OnceValues(func() (*keyPair, error) {
 		return nil, fmt.Errorf("making the double's CA: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "SistemaInterscambioFatturaPASimulated", Country: []string{"IT"}},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "SistemaInterscambioFatturaPASimulated",
+			Country: []string{"IT"}},
 		NotBefore: root.NotBefore, NotAfter: root.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, root, own.Public(), authority)
 	if err != nil {

@@ -86,7 +86,8 @@ func (reg *registrar) record() record {
 		return of
 	}
 	sent := in.invoice.head.At("DatiTrasmissione")
-	of.To, of.PEC, of.Public = sent.Value("CodiceDestinatario"), sent.Value("PECDestinatario") != "", in.invoice.format == sdiwire.Public
+	of.To, of.PEC, of.Public = sent.Value("CodiceDestinatario"), sent.Value("PECDestinatario") != "",
+		in.invoice.format == sdiwire.Public
 	of.Buyer = in.invoice.buyer.number != ""
 	for _, b := range in.invoice.bodies {
 		of.Invoices = append(of.Invoices, numbered{in.invoice.issuer(b), b.entry()})
@@ -134,7 +135,8 @@ func (reg *registrar) held(n numbered) (all []entry) {
 func (reg *registrar) register(of record, sha256 string) {
 	for _, n := range of.Invoices {
 		reg.book.Keep(heldKey(n), append(reg.held(n), n.Entry))
-		reg.book.Register(authority.Registration{Supplier: n.Issuer, Number: n.Entry.Number, SHA256: sha256, AuthorityID: itoa(of.SdI), At: reg.at})
+		reg.book.Register(authority.Registration{Supplier: n.Issuer, Number: n.Entry.Number, SHA256: sha256,
+			AuthorityID: itoa(of.SdI), At: reg.at})
 	}
 }
 
@@ -165,7 +167,8 @@ func (reg *registrar) refuse(of record, flaws ...flaw) {
 
 // notice is a message about the file at an instant.
 func (of record) notice(k sdiwire.Kind, at time.Time) notice {
-	return notice{Kind: k, SdI: of.SdI, File: of.File, SHA256: of.SHA256, Received: of.Received, To: of.To, Public: of.Public, Number: of.Number, Year: of.Year, At: at, Channel: of.Channel}
+	return notice{Kind: k, SdI: of.SdI, File: of.File, SHA256: of.SHA256, Received: of.Received, To: of.To,
+		Public: of.Public, Number: of.Number, Year: of.Year, At: at, Channel: of.Channel}
 }
 
 // deliver says what became of a file that is registered: delivered, unless the

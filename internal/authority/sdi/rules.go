@@ -85,7 +85,8 @@ func (in *invoice) kinds(b body) (found []flaw) {
 	if known && !same && slices.Contains(equal, b.kind) {
 		found = append(found, flawf(sdiwire.NotSamePerson, "%s", b.kind))
 	}
-	if slices.Contains([]string{"TD17", "TD18", "TD19", "TD28"}, b.kind) && in.seller.country == "IT" || b.kind == "TD29" && in.seller.country != "IT" {
+	if slices.Contains([]string{"TD17", "TD18", "TD19", "TD28"}, b.kind) && in.seller.country == "IT" ||
+		b.kind == "TD29" && in.seller.country != "IT" {
 		found = append(found, flawf(sdiwire.SellerCountryWrong, "%s, %s", b.kind, in.seller.country))
 	}
 	if b.kind == "TD21" && slices.ContainsFunc(b.lines, untaxed) {
@@ -221,7 +222,9 @@ func (b body) arithmetic() (found []flaw) {
 	}
 	for _, rate := range rates(b.lines, b.funds, b.sums) {
 		of := func(all []*xmltree.Element) []*xmltree.Element {
-			return slices.DeleteFunc(slices.Clone(all), func(e *xmltree.Element) bool { return decimal(e.Value("AliquotaIVA")).Cmp(rate) != 0 })
+			return slices.DeleteFunc(slices.Clone(all), func(e *xmltree.Element) bool {
+				return decimal(e.Value("AliquotaIVA")).Cmp(rate) != 0
+			})
 		}
 		sum := total(of(b.lines), "PrezzoTotale")
 		sum.Add(sum, total(of(b.funds), "ImportoContributoCassa")).Add(sum, total(of(b.sums), "Arrotondamento"))

@@ -36,7 +36,8 @@ type broken struct {
 }
 
 func brokenCopies() []broken {
-	seller, buyer := "<IdPaese>IT</IdPaese><IdCodice>01234567897</IdCodice>", "<IdPaese>IT</IdPaese><IdCodice>07643520567</IdCodice>"
+	seller, buyer := "<IdPaese>IT</IdPaese><IdCodice>01234567897</IdCodice>",
+		"<IdPaese>IT</IdPaese><IdCodice>07643520567</IdCodice>"
 	buyerVAT := "<IdFiscaleIVA>" + buyer + "</IdFiscaleIVA>"
 	kind := "<TipoDocumento>TD06</TipoDocumento>"
 	as := func(td string) string { return "<TipoDocumento>" + td + "</TipoDocumento>" }
@@ -55,18 +56,23 @@ func brokenCopies() []broken {
 		{code: sdiwire.FormatWrong, change: []string{as("TD06"), as("TD99")}},
 		{code: sdiwire.FormatHopeless, change: []string{number, number + strings.Repeat("<Causale></Causale>", 51)}},
 
-		{code: sdiwire.TransmitterUnknown, change: []string{"<IdCodice>12345678903</IdCodice>", "<IdCodice>12345678901</IdCodice>"}},
+		{code: sdiwire.TransmitterUnknown, change: []string{"<IdCodice>12345678903</IdCodice>",
+			"<IdCodice>12345678901</IdCodice>"}},
 		{code: sdiwire.SellerVATUnknown, change: []string{"01234567897", "01234567890"}},
 		{code: sdiwire.SellerCodeUnknown, change: []string{"RSSMRA85T10A562S", "RSSMRA85T10A562T"}},
-		{code: sdiwire.AgentVATUnknown, change: []string{"<IdCodice>00743110157</IdCodice>", "<IdCodice>00743110158</IdCodice>"}},
-		{code: sdiwire.AgentCodeUnknown, change: []string{"<CodiceFiscale>00743110157</CodiceFiscale>", "<CodiceFiscale>00743110158</CodiceFiscale>"}},
+		{code: sdiwire.AgentVATUnknown, change: []string{"<IdCodice>00743110157</IdCodice>",
+			"<IdCodice>00743110158</IdCodice>"}},
+		{code: sdiwire.AgentCodeUnknown, change: []string{"<CodiceFiscale>00743110157</CodiceFiscale>",
+			"<CodiceFiscale>00743110158</CodiceFiscale>"}},
 		{code: sdiwire.BuyerVATUnknown, change: []string{"07643520567", "07643520568"}},
 		{code: sdiwire.BuyerCodeUnknown, change: []string{"BNCGNN80A41F205A", "BNCGNN80A41F205Z"}},
 		{code: sdiwire.AddressNotForeign, change: []string{"ABC1234", "XXXXXXX"}},
 		{code: sdiwire.AddressNotForeign, change: []string{"ABC1234", "XXXXXXX", buyerVAT, ""}},
 		{code: sdiwire.PECOfSdI, change: []string{"acquisti@pec.example.it", "sdi01@pec.fatturapa.it"}},
-		{code: sdiwire.BuyerNumberMissing, change: []string{buyerVAT, "", "<CodiceFiscale>BNCGNN80A41F205A</CodiceFiscale>", ""}},
-		{code: sdiwire.BothForeign, change: []string{seller, "<IdPaese>DE</IdPaese><IdCodice>1</IdCodice>", buyer, "<IdPaese>FR</IdPaese><IdCodice>2</IdCodice>"}},
+		{code: sdiwire.BuyerNumberMissing, change: []string{buyerVAT, "", "<CodiceFiscale>BNCGNN80A41F205A</CodiceFiscale>",
+			""}},
+		{code: sdiwire.BothForeign, change: []string{seller, "<IdPaese>DE</IdPaese><IdCodice>1</IdCodice>", buyer,
+			"<IdPaese>FR</IdPaese><IdCodice>2</IdCodice>"}},
 		{code: sdiwire.AddressLength, change: []string{"ABC1234", "ABC123"}},
 		{code: sdiwire.FormatDiffers, change: []string{`versione="FPR12"`, `versione="FPA12"`}},
 
@@ -75,34 +81,52 @@ func brokenCopies() []broken {
 		{code: sdiwire.SamePerson, change: []string{buyerVAT, "", "BNCGNN80A41F205A", "RSSMRA85T10A562S"}},
 		{code: sdiwire.NotSamePerson, change: []string{kind, as("TD27")}},
 		{code: sdiwire.SellerCountryWrong, change: []string{kind, as("TD17")}},
-		{code: sdiwire.SellerCountryWrong, change: []string{kind, as("TD29"), seller, "<IdPaese>DE</IdPaese><IdCodice>1</IdCodice>"}},
+		{code: sdiwire.SellerCountryWrong, change: []string{kind, as("TD29"), seller,
+			"<IdPaese>DE</IdPaese><IdCodice>1</IdCodice>"}},
 		{code: sdiwire.SelfSupplyUntaxed, change: []string{kind, as("TD21"), buyer, seller}},
 		{code: sdiwire.BuyerVATMissing, change: []string{kind, as("TD22"), buyerVAT, ""}},
-		{code: sdiwire.BeforeOriginal, change: []string{kind, as("TD04"), "<Data>2026-03-01</Data>", "<Data>2026-03-03</Data>"}},
+		{code: sdiwire.BeforeOriginal, change: []string{kind, as("TD04"), "<Data>2026-03-01</Data>",
+			"<Data>2026-03-03</Data>"}},
 		{code: sdiwire.DateAhead, change: []string{"<Data>2026-03-02</Data>", "<Data>2026-06-02</Data>"}},
 		{code: sdiwire.NumberWithoutDigit, change: []string{number, "<Numero>ABC</Numero>"}},
 
 		{code: sdiwire.LineNaturaMissing, change: []string{line2, strings.Replace(line2, "<Natura>N4</Natura>", "", 1)}},
-		{code: sdiwire.LineNaturaUnexpected, change: []string{"<Ritenuta>SI</Ritenuta>", "<Ritenuta>SI</Ritenuta><Natura>N4</Natura>"}},
-		{code: sdiwire.FundNaturaMissing, change: []string{fund, strings.Replace(fund, "22.00", "0.00", 1)}, also: []string{sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
+		{code: sdiwire.LineNaturaUnexpected, change: []string{"<Ritenuta>SI</Ritenuta>",
+			"<Ritenuta>SI</Ritenuta><Natura>N4</Natura>"}},
+		{code: sdiwire.FundNaturaMissing, change: []string{fund, strings.Replace(fund, "22.00", "0.00", 1)},
+			also: []string{sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
 		{code: sdiwire.FundNaturaUnexpected, change: []string{fund, fund + "<Natura>N4</Natura>"}},
-		{code: sdiwire.SumNaturaMissing, change: []string{sum2, strings.Replace(sum2, "<Natura>N4</Natura>", "", 1)}, also: []string{sdiwire.NaturaNotSummed}},
-		{code: sdiwire.SumNaturaUnexpected, change: []string{sum1, strings.Replace(sum1, "</AliquotaIVA>", "</AliquotaIVA><Natura>N4</Natura>", 1)}},
-		{code: sdiwire.NaturaGeneric, change: []string{line2, strings.Replace(line2, "N4", "N2", 1), sum2, strings.Replace(sum2, "N4", "N2", 1)}, also: []string{sdiwire.NaturaGeneric}},
-		{code: sdiwire.SplitReverse, change: []string{line2, strings.Replace(line2, "N4", "N6.9", 1), sum2, strings.Replace(sum2, "N4", "N6.9", 1), "<Imposta>0.00</Imposta>", "<Imposta>0.00</Imposta><EsigibilitaIVA>S</EsigibilitaIVA>"}},
+		{code: sdiwire.SumNaturaMissing, change: []string{sum2, strings.Replace(sum2, "<Natura>N4</Natura>", "", 1)},
+			also: []string{sdiwire.NaturaNotSummed}},
+		{code: sdiwire.SumNaturaUnexpected, change: []string{sum1,
+			strings.Replace(sum1, "</AliquotaIVA>", "</AliquotaIVA><Natura>N4</Natura>", 1)}},
+		{code: sdiwire.NaturaGeneric, change: []string{line2, strings.Replace(line2, "N4", "N2", 1), sum2,
+			strings.Replace(sum2, "N4", "N2", 1)}, also: []string{sdiwire.NaturaGeneric}},
+		{code: sdiwire.SplitReverse, change: []string{line2, strings.Replace(line2, "N4", "N6.9", 1), sum2,
+			strings.Replace(sum2, "N4", "N6.9", 1), "<Imposta>0.00</Imposta>",
+			"<Imposta>0.00</Imposta><EsigibilitaIVA>S</EsigibilitaIVA>"}},
 		{code: sdiwire.RateFraction, change: []string{line2, strings.Replace(line2, "0.00", "0.22", 1)},
 			also: []string{sdiwire.LineNaturaUnexpected, sdiwire.RateNotSummed, sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
-		{code: sdiwire.SummariesMissing, change: []string{line2, strings.Replace(line2, "<AliquotaIVA>0.00</AliquotaIVA>\n        <Natura>N4</Natura>", "<AliquotaIVA>5.00</AliquotaIVA>", 1), fund, strings.Replace(fund, "22.00", "4.00", 1)},
-			also: []string{sdiwire.RateNotSummed, sdiwire.RateNotSummed, sdiwire.TaxableWrong, sdiwire.TaxableWrong, sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
-		{code: sdiwire.RateNotSummed, change: []string{line1, strings.Replace(line1, "22.00", "10.00", 1), fund, strings.Replace(fund, "22.00", "10.00", 1)}, also: []string{sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
+		{code: sdiwire.SummariesMissing, change: []string{line2,
+			strings.Replace(line2, "<AliquotaIVA>0.00</AliquotaIVA>\n        <Natura>N4</Natura>",
+				"<AliquotaIVA>5.00</AliquotaIVA>", 1), fund, strings.Replace(fund, "22.00", "4.00", 1)},
+			also: []string{sdiwire.RateNotSummed, sdiwire.RateNotSummed, sdiwire.TaxableWrong, sdiwire.TaxableWrong,
+				sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
+		{code: sdiwire.RateNotSummed, change: []string{line1, strings.Replace(line1, "22.00", "10.00", 1), fund,
+			strings.Replace(fund, "22.00", "10.00", 1)}, also: []string{sdiwire.TaxableWrong, sdiwire.TaxableWrong}},
 		{code: sdiwire.NaturaNotSummed, change: []string{line2, strings.Replace(line2, "N4", "N1", 1)}},
 		{code: sdiwire.LineWithholdingMissing, change: []string{"<DatiRitenuta>", "<!--", "</DatiRitenuta>", "-->"}},
-		{code: sdiwire.FundWithholdingMissing, change: []string{"<DatiRitenuta>", "<!--", "</DatiRitenuta>", "-->", "<Ritenuta>SI</Ritenuta>", "", fund, fund + "<Ritenuta>SI</Ritenuta>"}},
+		{code: sdiwire.FundWithholdingMissing,
+			change: []string{"<DatiRitenuta>", "<!--", "</DatiRitenuta>", "-->", "<Ritenuta>SI</Ritenuta>", "", fund,
+				fund + "<Ritenuta>SI</Ritenuta>"}},
 		{code: sdiwire.DiscountEmpty, change: []string{"<Tipo>SC</Tipo><Importo>0.00</Importo>", "<Tipo>SC</Tipo>"}},
-		{code: sdiwire.LineDiscountEmpty, change: []string{"<Tipo>SC</Tipo><Importo>1.00</Importo>", "<Tipo>SC</Tipo>", "<PrezzoUnitario>6.00</PrezzoUnitario>", "<PrezzoUnitario>5.00</PrezzoUnitario>"}},
+		{code: sdiwire.LineDiscountEmpty, change: []string{"<Tipo>SC</Tipo><Importo>1.00</Importo>", "<Tipo>SC</Tipo>",
+			"<PrezzoUnitario>6.00</PrezzoUnitario>", "<PrezzoUnitario>5.00</PrezzoUnitario>"}},
 		{code: sdiwire.TaxWrong, change: []string{"<Imposta>22.88</Imposta>", "<Imposta>22.89</Imposta>"}},
-		{code: sdiwire.TaxableWrong, change: []string{"<ImponibileImporto>104.00</ImponibileImporto>", "<ImponibileImporto>105.00</ImponibileImporto>", "<Imposta>22.88</Imposta>", "<Imposta>23.10</Imposta>"}},
-		{code: sdiwire.LineTotalWrong, change: []string{"<PrezzoTotale>100.00</PrezzoTotale>", "<PrezzoTotale>100.01</PrezzoTotale>"}},
+		{code: sdiwire.TaxableWrong, change: []string{"<ImponibileImporto>104.00</ImponibileImporto>",
+			"<ImponibileImporto>105.00</ImponibileImporto>", "<Imposta>22.88</Imposta>", "<Imposta>23.10</Imposta>"}},
+		{code: sdiwire.LineTotalWrong, change: []string{"<PrezzoTotale>100.00</PrezzoTotale>",
+			"<PrezzoTotale>100.01</PrezzoTotale>"}},
 	}
 }
 
@@ -137,7 +161,8 @@ func TestEveryBrokenCopyIsRefusedWithItsCode(t *testing.T) {
 // Every code that the double has words for is found by a test: here, or where a
 // whole exchange is needed.
 func TestEveryCodeHasABrokenCopy(t *testing.T) {
-	elsewhere := []string{sdiwire.NameWrong, sdiwire.NameUsed, sdiwire.TooLarge, sdiwire.NotSigned, sdiwire.AddressUnknown, sdiwire.Duplicate, sdiwire.DuplicateInFile, sdiwire.SimplifiedTooMuch}
+	elsewhere := []string{sdiwire.NameWrong, sdiwire.NameUsed, sdiwire.TooLarge, sdiwire.NotSigned,
+		sdiwire.AddressUnknown, sdiwire.Duplicate, sdiwire.DuplicateInFile, sdiwire.SimplifiedTooMuch}
 	for code := range sdi.Meanings() {
 		found := slices.ContainsFunc(brokenCopies(), func(x broken) bool { return x.code == code })
 		if found == slices.Contains(elsewhere, code) {
@@ -163,13 +188,16 @@ func TestLinesAreCountedAsTheListOfChecksDoes(t *testing.T) {
 		{share("8.50") + share("5.15") + share("3.00"), "42092.05", true},
 		{share("8.50") + share("5.15") + share("3.00"), "42092.06", true},
 		{share("8.50") + share("5.15") + share("3.00"), "42092.07", false},
-		{share("8.50") + discount("<Percentuale>5.15</Percentuale><Importo>23.56</Importo>") + amount("15.00") + share("2.00"), "41056.12", true},
+		{share("8.50") + discount("<Percentuale>5.15</Percentuale><Importo>23.56</Importo>") + amount("15.00") +
+			share("2.00"), "41056.12", true},
 	} {
 		text := base(t, "F-1")
 		if !strings.Contains(text, line) {
 			t.Fatal("the base invoice has another line")
 		}
-		text = strings.Replace(text, line, "<Quantita>100.00</Quantita><PrezzoUnitario>500.00</PrezzoUnitario>"+x.discounts+"<PrezzoTotale>"+x.total+"</PrezzoTotale>", 1)
+		text = strings.Replace(text, line,
+			"<Quantita>100.00</Quantita><PrezzoUnitario>500.00</PrezzoUnitario>"+x.discounts+"<PrezzoTotale>"+x.total+
+				"</PrezzoTotale>", 1)
 		codes := sdi.Judge([]byte(text), day())
 		if slices.Contains(codes, sdiwire.FormatWrong) || slices.Contains(codes, sdiwire.LineTotalWrong) == x.ok {
 			t.Errorf("%s: %v", x.total, codes)
@@ -179,8 +207,10 @@ func TestLinesAreCountedAsTheListOfChecksDoes(t *testing.T) {
 
 func TestALottoMayNotHoldANumberTwice(t *testing.T) {
 	text := base(t, "F-1")
-	body := text[strings.Index(text, "<FatturaElettronicaBody>") : strings.Index(text, "</FatturaElettronicaBody>")+len("</FatturaElettronicaBody>")]
-	art73 := strings.Replace(strings.Replace(body, "</ImportoTotaleDocumento>", "</ImportoTotaleDocumento><Art73>SI</Art73>", 1), "2026-03-02", "2026-03-05", 1)
+	body := text[strings.Index(text, "<FatturaElettronicaBody>") : strings.Index(text, "</FatturaElettronicaBody>")+
+		len("</FatturaElettronicaBody>")]
+	art73 := strings.Replace(strings.Replace(body, "</ImportoTotaleDocumento>",
+		"</ImportoTotaleDocumento><Art73>SI</Art73>", 1), "2026-03-02", "2026-03-05", 1)
 	for second, codes := range map[string][]string{
 		body:                                     {sdiwire.DuplicateInFile},
 		strings.Replace(body, "F-1<", "F-2<", 1): nil,
@@ -203,7 +233,8 @@ func TestNumbersHaveTheirCheckDigits(t *testing.T) {
 			t.Errorf("%s is taken", bad)
 		}
 	}
-	for code, ok := range map[string]bool{"RSSMRA85T10A562S": true, "BNCGNN80A41F205A": true, "MRALNE80E05H501C": true, "RSSMRA85T10A562T": false, "rssmra85t10a562s": false, "": false} {
+	for code, ok := range map[string]bool{"RSSMRA85T10A562S": true, "BNCGNN80A41F205A": true, "MRALNE80E05H501C": true,
+		"RSSMRA85T10A562T": false, "rssmra85t10a562s": false, "": false} {
 		if sdi.ValidCode(code) != ok {
 			t.Errorf("%q: %v", code, !ok)
 		}
@@ -278,7 +309,8 @@ func TestSimplifiedInvoicesHaveTheirOwnChecks(t *testing.T) {
 		{"07643520567", "01234567897", []string{sdiwire.SamePerson}},
 		{"S-1", "S", []string{sdiwire.NumberWithoutDigit}},
 		{"07643520567", "07643520568", []string{sdiwire.BuyerVATUnknown}},
-		{"</DatiGeneraliDocumento>", "</DatiGeneraliDocumento><DatiFatturaRettificata><NumeroFR>1</NumeroFR><DataFR>2026-03-03</DataFR><ElementiRettificati>x</ElementiRettificati></DatiFatturaRettificata>", []string{sdiwire.BeforeOriginal}},
+		{"</DatiGeneraliDocumento>",
+			"</DatiGeneraliDocumento><DatiFatturaRettificata><NumeroFR>1</NumeroFR><DataFR>2026-03-03</DataFR><ElementiRettificati>x</ElementiRettificati></DatiFatturaRettificata>", []string{sdiwire.BeforeOriginal}},
 	} {
 		if got := sdi.Judge([]byte(strings.Replace(simplified, x.from, x.to, 1)), day()); !slices.Equal(got, x.codes) {
 			t.Errorf("%v instead of %v: %s", got, x.codes, x.to)

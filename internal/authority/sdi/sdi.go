@@ -90,7 +90,8 @@ func trusted(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: keys.ca})
-	_ = json.NewEncoder(w).Encode(map[string]string{"ca": string(text), "certificate": keys.leaf.Subject.CommonName}) // a caller that left is nobody to tell
+	// a caller that left is nobody to tell
+	_ = json.NewEncoder(w).Encode(map[string]string{"ca": string(text), "certificate": keys.leaf.Subject.CommonName})
 }
 
 // channel is what the accreditation of a transmitter says.
@@ -131,8 +132,10 @@ func (a *double) say(w http.ResponseWriter, r *http.Request) {
 	if !readControl(w, r, "the message", &s) {
 		return
 	}
-	if _, known := sdiwire.MessageOf(s.Kind); !known || s.Times < 0 || s.Times > timesMax || (s.Esito != "") != (s.Kind == sdiwire.Outcome) {
-		http.Error(w, "a message has file, kind (RC, MC, NS, NE, DT or AT), times up to 100, and NE an esito", http.StatusBadRequest)
+	if _, known := sdiwire.MessageOf(s.Kind); !known || s.Times < 0 || s.Times > timesMax ||
+		(s.Esito != "") != (s.Kind == sdiwire.Outcome) {
+		http.Error(w, "a message has file, kind (RC, MC, NS, NE, DT or AT), times up to 100, and NE an esito",
+			http.StatusBadRequest)
 		return
 	}
 	var queued []notice

@@ -152,7 +152,9 @@ func readMessage(r *http.Request, body []byte) (m message, err error) {
 		return m, err
 	}
 	m.root, m.id = doc.Root, call.Content.Value("IdentificativoSdI")
-	if m.invoice, m.kind, ok = sdiwire.ParseMessageName(call.Content.Value("NomeFile")); !ok || m.kind != called.Kind || !strings.HasPrefix(m.root.Value("NomeFile"), strings.TrimSuffix(m.invoice, "xml")) || m.root.Value("IdentificativoSdI") != m.id {
+	if m.invoice, m.kind, ok = sdiwire.ParseMessageName(call.Content.Value("NomeFile")); !ok || m.kind != called.Kind ||
+		!strings.HasPrefix(m.root.Value("NomeFile"), strings.TrimSuffix(m.invoice, "xml")) ||
+		m.root.Value("IdentificativoSdI") != m.id {
 		return m, fmt.Errorf("%s is about %s", call.Content.Value("NomeFile"), m.root.Value("NomeFile"))
 	}
 	standard := official.SdIInvoiceMessages
@@ -181,7 +183,8 @@ func verified(doc *xmltree.Document) error {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(sdiwire.SimulatedCA))
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		return err
 	}
 	info, part := s.At("SignedInfo"), xmltree.Canonical{Inclusive: true}
@@ -221,9 +224,11 @@ func (x *exchange) send(name, file string) (id, code string) {
 
 func (x *exchange) post(name string, file []byte, change func(*http.Request)) (int, *xmltree.Element) {
 	x.t.Helper()
-	body := `<e:Envelope xmlns:e="` + soap.Space11 + `" xmlns:t="` + sdiwire.SpaceTypes + `"><e:Body><t:fileSdIAccoglienza><NomeFile>` + name + `</NomeFile><File>` +
+	body := `<e:Envelope xmlns:e="` + soap.Space11 + `" xmlns:t="` + sdiwire.SpaceTypes +
+		`"><e:Body><t:fileSdIAccoglienza><NomeFile>` + name + `</NomeFile><File>` +
 		base64.StdEncoding.EncodeToString(file) + `</File></t:fileSdIAccoglienza></e:Body></e:Envelope>`
-	r, err := http.NewRequestWithContext(x.t.Context(), http.MethodPost, x.server.URL+sdiwire.Path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(x.t.Context(), http.MethodPost, x.server.URL+sdiwire.Path,
+		strings.NewReader(body))
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -298,10 +303,12 @@ func TestAFileIsTakenAndItsDeliveryIsTold(t *testing.T) {
 	}
 	m := x.hears()
 	sum := sha256.Sum256([]byte(file))
-	if m.kind != sdiwire.Delivered || m.invoice != name || m.id != id || m.root.Value("Hash") != hex.EncodeToString(sum[:]) || m.root.Local != "RicevutaConsegna" {
+	if m.kind != sdiwire.Delivered || m.invoice != name || m.id != id ||
+		m.root.Value("Hash") != hex.EncodeToString(sum[:]) || m.root.Local != "RicevutaConsegna" {
 		t.Errorf("%+v", m)
 	}
-	if held := x.held(); len(held) != 1 || held[0].Supplier != "IT01234567897" || held[0].Number != "F-1" || held[0].SHA256 != hex.EncodeToString(sum[:]) || held[0].AuthorityID != id {
+	if held := x.held(); len(held) != 1 || held[0].Supplier != "IT01234567897" || held[0].Number != "F-1" ||
+		held[0].SHA256 != hex.EncodeToString(sum[:]) || held[0].AuthorityID != id {
 		t.Errorf("%+v", held)
 	}
 }
@@ -311,7 +318,8 @@ func TestEveryBrokenCopyIsRefusedByAMessage(t *testing.T) {
 	want := map[string]broken{}
 	for i, b := range brokenCopies() {
 		name := x.name()
-		file := strings.ReplaceAll(b.breaks(t, "F-"+strconv.Itoa(i)), "2026-06-02", time.Now().AddDate(0, 0, 2).Format(time.DateOnly))
+		file := strings.ReplaceAll(b.breaks(t, "F-"+strconv.Itoa(i)), "2026-06-02",
+			time.Now().AddDate(0, 0, 2).Format(time.DateOnly))
 		if id, code := x.send(name, file); id == "0" || code != "" {
 			t.Fatalf("%s: %s %s", b.code, id, code)
 		}
@@ -381,20 +389,26 @@ func TestFilesThatCannotBeTakenAreAnsweredAsSdIDoes(t *testing.T) {
 		t.Errorf("to a public body without a signature: %s %v", m.root.Local, m.codes())
 	}
 	for what, change := range map[string]func(*http.Request){
-		"an unknown action": func(r *http.Request) { r.Header.Set("SOAPAction", `"http://www.fatturapa.it/SdIRiceviFile/Other"`) },
-		"no envelope":       func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("<a/>")); r.ContentLength = 4 },
+		"an unknown action": func(r *http.Request) {
+			r.Header.Set("SOAPAction", `"http://www.fatturapa.it/SdIRiceviFile/Other"`)
+		},
+		"no envelope": func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("<a/>")); r.ContentLength = 4 },
 		"a body of parts that breaks off": func(r *http.Request) {
 			r.Header.Set("Content-Type", `multipart/related; boundary="b"`)
 		},
 	} {
-		if status, said := x.post(x.name(), []byte("x"), change); status != http.StatusInternalServerError || !said.Is(soap.Space11, "Fault") {
+		if status, said := x.post(x.name(), []byte("x"), change); status != http.StatusInternalServerError ||
+			!said.Is(soap.Space11, "Fault") {
 			t.Errorf("%s: %d", what, status)
 		}
 	}
-	if status, said := x.post("IT-1.xml", []byte("x"), nil); status != http.StatusInternalServerError || !said.Is(soap.Space11, "Fault") {
+	if status, said := x.post("IT-1.xml", []byte("x"), nil); status != http.StatusInternalServerError ||
+		!said.Is(soap.Space11, "Fault") {
 		t.Errorf("a name that no call may have: %d", status)
 	}
-	if status, _ := x.post(x.name(), []byte("x"), func(r *http.Request) { r.Header.Del(sdiwire.HeaderClient) }); status != http.StatusForbidden {
+	if status, _ := x.post(x.name(), []byte("x"), func(r *http.Request) {
+		r.Header.Del(sdiwire.HeaderClient)
+	}); status != http.StatusForbidden {
 		t.Errorf("without a certificate: %d", status)
 	}
 	if n := len(x.held()); n > 0 {
@@ -404,7 +418,8 @@ func TestFilesThatCannotBeTakenAreAnsweredAsSdIDoes(t *testing.T) {
 
 func TestAChannelThatIsNotEnabledIsToldSo(t *testing.T) {
 	x := open(t)
-	if status := x.control(http.MethodPut, "/channels/"+strings.ReplaceAll(x.client.Subject.CommonName, " ", "%20"), `{"callback":"`+x.receiver.URL+`","disabled":true}`); status != http.StatusNoContent {
+	if status := x.control(http.MethodPut, "/channels/"+strings.ReplaceAll(x.client.Subject.CommonName, " ", "%20"),
+		`{"callback":"`+x.receiver.URL+`","disabled":true}`); status != http.StatusNoContent {
 		t.Fatal(status)
 	}
 	if id, code := x.send(x.name(), base(t, "F-1")); id != "0" || code != sdiwire.NotEnabled {
@@ -417,7 +432,9 @@ func TestAChannelThatIsNotEnabledIsToldSo(t *testing.T) {
 
 func TestAFileBesideItsEnvelopeIsTaken(t *testing.T) {
 	x := open(t)
-	envelope := `<e:Envelope xmlns:e="` + soap.Space11 + `" xmlns:t="` + sdiwire.SpaceTypes + `"><e:Body><t:fileSdIAccoglienza><NomeFile>IT12345678903_A.xml</NomeFile><File>` + sdiwire.Include + `</File></t:fileSdIAccoglienza></e:Body></e:Envelope>`
+	envelope := `<e:Envelope xmlns:e="` + soap.Space11 + `" xmlns:t="` + sdiwire.SpaceTypes +
+		`"><e:Body><t:fileSdIAccoglienza><NomeFile>IT12345678903_A.xml</NomeFile><File>` + sdiwire.Include +
+		`</File></t:fileSdIAccoglienza></e:Body></e:Envelope>`
 	kind, body := sdiwire.Pack([]byte(envelope), []byte(base(t, "F-1")), "text/xml")
 	status, said := x.post("", nil, func(r *http.Request) {
 		r.Header.Set("Content-Type", kind)
@@ -461,7 +478,8 @@ func TestEndingsAskForMessages(t *testing.T) {
 	consumer := func(numero string) string {
 		text := strings.Replace(base(t, numero), "ABC1234", sdiwire.NoAddress, 1)
 		text = strings.Replace(text, "<PECDestinatario>acquisti@pec.example.it</PECDestinatario>", "", 1)
-		return strings.Replace(text, "<IdFiscaleIVA><IdPaese>IT</IdPaese><IdCodice>07643520567</IdCodice></IdFiscaleIVA>", "", 1)
+		return strings.Replace(text, "<IdFiscaleIVA><IdPaese>IT</IdPaese><IdCodice>07643520567</IdCodice></IdFiscaleIVA>",
+			"", 1)
 	}
 	for _, s := range []struct {
 		file string
@@ -513,7 +531,8 @@ func TestScriptsArePlayed(t *testing.T) {
 		t.Fatalf("%s %s", id, code)
 	}
 	play(authority.Step{Outcome: authority.Garbage})
-	if status, said := x.post("IT12345678903_B1.xml", []byte(base(t, "F-1")), nil); status != http.StatusOK || said != nil {
+	if status, said := x.post("IT12345678903_B1.xml", []byte(base(t, "F-1")), nil); status != http.StatusOK ||
+		said != nil {
 		t.Fatalf("%d %v", status, said)
 	}
 	play(authority.Step{Outcome: authority.Reject})
@@ -527,10 +546,12 @@ func TestScriptsArePlayed(t *testing.T) {
 	}
 	first := x.hears()
 	id, _ := x.send("IT12345678903_B2.xml", base(t, "F-1"))
-	if second := x.hears(); first.kind != sdiwire.Delivered || first.id == id || second.id != id || !slices.Equal(second.codes(), []string{sdiwire.NameUsed}) {
+	if second := x.hears(); first.kind != sdiwire.Delivered || first.id == id || second.id != id ||
+		!slices.Equal(second.codes(), []string{sdiwire.NameUsed}) {
 		t.Errorf("after a lost answer: %+v, %+v", first, second)
 	}
-	play(authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Accept})
+	play(authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Suspend},
+		authority.Step{Outcome: authority.Accept})
 	x.send(x.name(), base(t, "F-2"))
 	if m := x.hears(); m.kind != sdiwire.Delivered {
 		t.Errorf("pending: %s", m.kind)
@@ -547,7 +568,8 @@ func TestScriptsArePlayed(t *testing.T) {
 
 func TestDuplicatesOfAScript(t *testing.T) {
 	x := open(t)
-	if err := x.desk.SetScript([]authority.Step{{Outcome: authority.Duplicate}, {Outcome: authority.Duplicate, Of: authority.OfOurs}}); err != nil {
+	if err := x.desk.SetScript([]authority.Step{{Outcome: authority.Duplicate},
+		{Outcome: authority.Duplicate, Of: authority.OfOurs}}); err != nil {
 		t.Fatal(err)
 	}
 	x.send(x.name(), base(t, "F-1"))
@@ -564,7 +586,8 @@ func TestDuplicatesOfAScript(t *testing.T) {
 		t.Errorf("ours: %v, answered %s", kinds, id)
 	}
 	sum := sha256.Sum256([]byte(base(t, "F-2")))
-	if held := x.held(); len(held) != 2 || held[1].SHA256 != hex.EncodeToString(sum[:]) || held[0].SHA256 == held[1].SHA256 {
+	if held := x.held(); len(held) != 2 || held[1].SHA256 != hex.EncodeToString(sum[:]) ||
+		held[0].SHA256 == held[1].SHA256 {
 		t.Errorf("%+v", held)
 	}
 }
@@ -578,14 +601,16 @@ func TestAnyMessageCanBeAskedFor(t *testing.T) {
 		if m.Kind == sdiwire.Outcome {
 			esito = `,"esito":"EC02"`
 		}
-		if status := x.control(http.MethodPost, "/messages", fmt.Sprintf(`{"file":%q,"kind":%q,"code":"00404"%s}`, name, m.Kind, esito)); status != http.StatusNoContent {
+		if status := x.control(http.MethodPost, "/messages",
+			fmt.Sprintf(`{"file":%q,"kind":%q,"code":"00404"%s}`, name, m.Kind, esito)); status != http.StatusNoContent {
 			t.Fatalf("%s: %d", m.Kind, status)
 		}
 		if got := x.hears(); got.kind != m.Kind {
 			t.Errorf("%s instead of %s", got.kind, m.Kind)
 		}
 	}
-	for body, status := range map[string]int{`{"file":"IT12345678903_9.xml","kind":"RC"}`: 404, `{"file":"` + name + `","kind":"XX"}`: 400, `{"file":"` + name + `","kind":"NE"}`: 400, `{"fil":1}`: 400} {
+	for body, status := range map[string]int{`{"file":"IT12345678903_9.xml","kind":"RC"}`: 404,
+		`{"file":"` + name + `","kind":"XX"}`: 400, `{"file":"` + name + `","kind":"NE"}`: 400, `{"fil":1}`: 400} {
 		if got := x.control(http.MethodPost, "/messages", body); got != status {
 			t.Errorf("%s: %d", body, got)
 		}
@@ -624,7 +649,9 @@ func TestTheDoublesCAIsTheOneThatPacksKnow(t *testing.T) {
 
 func TestTheServicesAreDescribed(t *testing.T) {
 	x := open(t)
-	for query, want := range map[string]string{"?wsdl": sdiwire.ActionFile, "?wsdl=TrasmissioneFatture": "TrasmissioneFatture/AttestazioneTrasmissioneFattura", "?xsd=types": "rispostaSdIRiceviFile"} {
+	for query, want := range map[string]string{"?wsdl": sdiwire.ActionFile,
+		"?wsdl=TrasmissioneFatture": "TrasmissioneFatture/AttestazioneTrasmissioneFattura",
+		"?xsd=types":                "rispostaSdIRiceviFile"} {
 		resp, err := x.server.Client().Get(x.server.URL + sdiwire.Path + query)
 		if err != nil {
 			t.Fatal(err)

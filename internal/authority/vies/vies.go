@@ -183,7 +183,8 @@ func (s *Register) registered(q question) string {
 	if o, ok := magicInside(q.VATNumber); ok {
 		return o
 	}
-	if state, number, ok := taxid.Check(q.CountryCode, q.VATNumber).VIES(); !ok || state != q.CountryCode || number != q.VATNumber {
+	if state, number, ok := taxid.Check(q.CountryCode, q.VATNumber).VIES(); !ok || state != q.CountryCode ||
+		number != q.VATNumber {
 		return outcomeNotFound
 	}
 	return outcomeFound
@@ -297,7 +298,8 @@ func (s *Register) writePathReply(w http.ResponseWriter, q question, outcome str
 		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"isValid": reply.Valid, "requestDate": reply.RequestDate, "userError": userError,
-		"name": reply.Name, "address": reply.Address, "requestIdentifier": "", "originalVatNumber": q.VATNumber, "vatNumber": q.VATNumber})
+		"name": reply.Name, "address": reply.Address, "requestIdentifier": "", "originalVatNumber": q.VATNumber,
+		"vatNumber": q.VATNumber})
 }
 
 func (s *Register) outcome(q question, decide func(question) string) (string, time.Duration) {

@@ -12,7 +12,8 @@ import (
 
 func TestTextHasEveryDigitBehindThePoint(t *testing.T) {
 	for want, of := range map[string][2]int64{
-		"0.00": {0, 2}, "-0.05": {-5, 2}, "1234.50": {123450, 2}, "-12": {-12, 0}, "0.007": {7, 3}, "-9007199254740.991": {-transaction.AmountMax, 3},
+		"0.00": {0, 2}, "-0.05": {-5, 2}, "1234.50": {123450, 2}, "-12": {-12, 0}, "0.007": {7, 3},
+		"-9007199254740.991": {-transaction.AmountMax, 3},
 	} {
 		if got := amount.Text(of[0], int(of[1])); got != want {
 			t.Errorf("%d with %d decimals is %s, not %s", of[0], of[1], got, want)
@@ -44,8 +45,11 @@ func TestHalvesAreRoundedAwayFromZero(t *testing.T) {
 func TestPriceOfOneHasThePlacesItNeeds(t *testing.T) {
 	third := amount.New(10000, 2).Over(num.MakeAmount(3, 0), 8)
 	for want, got := range map[string]string{
-		"33.33333333": third.Trimmed(2), "-33.33": third.Neg().Rounded(2).String(), "2.00": amount.Of(num.MakeAmount(2, 0)).Trimmed(2),
-		"2.5": amount.Of(num.MakeAmount(2500, 3)).Trimmed(0), "100": amount.New(10000, 2).Over(num.MakeAmount(0, 0), 6).Trimmed(0), "0.000001": amount.Units(big.NewInt(1), 6).String(),
+		"33.33333333": third.Trimmed(2), "-33.33": third.Neg().Rounded(2).String(),
+		"2.00":     amount.Of(num.MakeAmount(2, 0)).Trimmed(2),
+		"2.5":      amount.Of(num.MakeAmount(2500, 3)).Trimmed(0),
+		"100":      amount.New(10000, 2).Over(num.MakeAmount(0, 0), 6).Trimmed(0),
+		"0.000001": amount.Units(big.NewInt(1), 6).String(),
 	} {
 		if got != want {
 			t.Errorf("%s, not %s", got, want)

@@ -19,9 +19,10 @@ func Page() en16931.Page {
 			"https://www.ris.bka.gv.at/GeltendeFassung.wxe?Abfrage=Bundesnormen&Gesetzesnummer=10004873",
 			"https://docs.peppol.eu/poacc/billing/3.0/",
 		},
-		Formats:    []string{"PEPPOL_UBL", "ZUGFERD"},
-		Offer:      en16931.OverNetwork,
-		Reasons:    map[string]string{"AE": "Übergang der Steuerschuld auf den Leistungsempfänger", "K": "Steuerfreie innergemeinschaftliche Lieferung", "G": "Steuerfreie Ausfuhrlieferung", "O": "Nicht steuerbarer Umsatz"},
+		Formats: []string{"PEPPOL_UBL", "ZUGFERD"},
+		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Übergang der Steuerschuld auf den Leistungsempfänger",
+			"K": "Steuerfreie innergemeinschaftliche Lieferung", "G": "Steuerfreie Ausfuhrlieferung", "O": "Nicht steuerbarer Umsatz"},
 		SelfBilled: "Gutschrift",
 		Exempt:     "Steuerfrei nach § 6 UStG 1994",
 		Example: &country.Example{

@@ -27,7 +27,9 @@ func Page() en16931.Page {
 		ByCategory: true,
 		Required:   addressed(),
 		TaxNumber:  "BE0403170701",
-		Reasons:    map[string]string{"AE": "Btw verlegd / Autoliquidation", "K": "Intracommunautaire levering / Livraison intracommunautaire", "G": "Uitvoer / Exportation", "O": "Niet onderworpen aan btw / Non soumis à la TVA"},
+		Reasons: map[string]string{"AE": "Btw verlegd / Autoliquidation",
+			"K": "Intracommunautaire levering / Livraison intracommunautaire", "G": "Uitvoer / Exportation",
+			"O": "Niet onderworpen aan btw / Non soumis à la TVA"},
 		SelfBilled: "Factuur uitgereikt door afnemer / Autofacturation",
 		Exempt:     "Vrijgesteld van btw, artikel 44 WBTW / Exempté de la TVA, article 44 CTVA",
 		Example: &country.Example{

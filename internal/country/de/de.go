@@ -26,8 +26,9 @@ func Page() en16931.Page {
 		Offer:     offer,
 		Corrected: "384", // a corrected invoice; XRechnung takes it with its original (BR-DE-26)
 		// Codes 48, 54 and 55 want card data (BR-DE-24), which a transaction does not have.
-		Means:      map[string]string{"CARD": "1"},
-		Reasons:    map[string]string{"AE": "Steuerschuldnerschaft des Leistungsempfängers", "K": "Steuerfreie innergemeinschaftliche Lieferung", "G": "Steuerfreie Ausfuhrlieferung", "O": "Nicht steuerbarer Umsatz"},
+		Means: map[string]string{"CARD": "1"},
+		Reasons: map[string]string{"AE": "Steuerschuldnerschaft des Leistungsempfängers",
+			"K": "Steuerfreie innergemeinschaftliche Lieferung", "G": "Steuerfreie Ausfuhrlieferung", "O": "Nicht steuerbarer Umsatz"},
 		SelfBilled: "Gutschrift",
 		Exempt:     "Steuerfrei nach § 4 UStG",
 		Example: &country.Example{

@@ -22,8 +22,9 @@ func Page() en16931.Page {
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
 		// Between Danish parties neither 30 nor 20 is a means of payment (DK-R-005).
-		Means:      map[string]string{"TRANSFER": "58", "CHECK": "1"},
-		Reasons:    map[string]string{"AE": "Omvendt betalingspligt", "K": "Momsfrit salg til et andet EU-land", "G": "Momsfri eksport", "O": "Ikke momspligtig"},
+		Means: map[string]string{"TRANSFER": "58", "CHECK": "1"},
+		Reasons: map[string]string{"AE": "Omvendt betalingspligt", "K": "Momsfrit salg til et andet EU-land",
+			"G": "Momsfri eksport", "O": "Ikke momspligtig"},
 		SelfBilled: "Selvfakturering",
 		Exempt:     "Momsfritaget",
 		Example: &country.Example{

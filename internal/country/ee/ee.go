@@ -19,9 +19,10 @@ func Page() en16931.Page {
 			"https://www.emta.ee/en/business-client/taxes-and-payment/value-added-tax",
 			"https://docs.peppol.eu/poacc/billing/3.0/",
 		},
-		Formats:    []string{"PEPPOL_UBL"},
-		Offer:      en16931.OverNetwork,
-		Reasons:    map[string]string{"AE": "Pöördmaksustamine", "K": "Ühendusesisene käive, 0% käibemaks", "G": "Kauba eksport, 0% käibemaks", "O": "Ei ole käibemaksuga maksustatav"},
+		Formats: []string{"PEPPOL_UBL"},
+		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Pöördmaksustamine", "K": "Ühendusesisene käive, 0% käibemaks",
+			"G": "Kauba eksport, 0% käibemaks", "O": "Ei ole käibemaksuga maksustatav"},
 		SelfBilled: "Endale arve koostamine",
 		Exempt:     "Käibemaksuvaba käive",
 		Example: &country.Example{

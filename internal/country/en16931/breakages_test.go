@@ -175,14 +175,16 @@ func mixed(d *en16931.Invoice) {
 	d.Lines[0].Category, d.Lines[0].Rate = "S", dec("19")
 	d.Allowances[0].Category, d.Allowances[0].Rate = "S", dec("19")
 	d.Charges[0].Category, d.Charges[0].Rate = "S", dec("19")
-	d.Breakdown = append(d.Breakdown, en16931.TaxSubtotal{Taxable: dec("0.00"), Tax: dec("0.00"), Category: "S", Rate: dec("19")})
+	d.Breakdown = append(d.Breakdown, en16931.TaxSubtotal{Taxable: dec("0.00"), Tax: dec("0.00"), Category: "S",
+		Rate: dec("19")})
 }
 
 // categoryBreakages break the ten rules of each category in both syntaxes.
 func categoryBreakages(both ...en16931.Profile) (all []breakage) {
 	type doc = *en16931.Invoice
 	for _, p := range both {
-		for code, name := range map[string]string{"S": "S", "Z": "Z", "E": "E", "AE": "AE", "K": "IC", "G": "G", "O": "O", "L": "AF", "M": "AG"} {
+		for code, name := range map[string]string{"S": "S", "Z": "Z", "E": "E", "AE": "AE", "K": "IC", "G": "G", "O": "O",
+			"L": "AF", "M": "AG"} {
 			add := func(number string, change func(d doc)) {
 				all = append(all, breakage{"BR-" + name + "-" + number, p, func(d doc) { categorised(d, code); change(d) }})
 			}
@@ -243,7 +245,9 @@ func profileBreakages(peppol, german, cii en16931.Profile) []breakage {
 		{"PEPPOL-EN16931-R040", peppol, func(d doc) { d.Allowances[0].Percent = dec("11") }},
 		{"PEPPOL-EN16931-R041", peppol, func(d doc) { d.Allowances[0].Base = en16931.Decimal{} }},
 		{"PEPPOL-EN16931-R042", peppol, func(d doc) { d.Allowances[0].Percent = en16931.Decimal{} }},
-		{"PEPPOL-EN16931-R046", peppol, func(d doc) { d.Lines[0].Price.Gross, d.Lines[0].Price.Discount = dec("70"), dec("1") }},
+		{"PEPPOL-EN16931-R046", peppol, func(d doc) {
+			d.Lines[0].Price.Gross, d.Lines[0].Price.Discount = dec("70"), dec("1")
+		}},
 		{"PEPPOL-EN16931-R055", peppol, func(d doc) { d.TaxCurrency, d.Totals.TaxAccounting = "SEK", dec("-1.00") }},
 		{"PEPPOL-EN16931-R061", peppol, func(d doc) { d.Payment.Means[0] = en16931.PaymentMeans{Code: "59"} }},
 		{"PEPPOL-EN16931-R110", peppol, func(d doc) {
@@ -258,17 +262,33 @@ func profileBreakages(peppol, german, cii en16931.Profile) []breakage {
 			d.Lines[0].Price.BaseQuantity, d.Lines[0].Price.BaseUnit = dec("1"), "KGM"
 		}},
 		{"PEPPOL-EN16931-F001", peppol, func(d doc) { d.DueDate = "2026-02-30" }},
-		{"PEPPOL-EN16931-CL008", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "a@example.com", Scheme: "EM"} }},
+		{"PEPPOL-EN16931-CL008", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "a@example.com", Scheme: "EM"}
+		}},
 		{"PEPPOL-EN16931-P0100", peppol, func(d doc) { d.TypeCode = "389" }},
 		{"PEPPOL-EN16931-P0101", peppol, func(d doc) { credited(d); d.TypeCode = "261" }},
 		{"PEPPOL-EN16931-P0112", peppol, foreign("BE", func(d doc) { d.TypeCode = "384" })},
-		{"PEPPOL-COMMON-R040", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "7300010000002", Scheme: "0088"} }},
-		{"PEPPOL-COMMON-R041", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "987654321", Scheme: "0192"} }},
-		{"PEPPOL-COMMON-R042", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "1234567", Scheme: "0184"} }},
-		{"PEPPOL-COMMON-R043", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "0202239952", Scheme: "0208"} }},
-		{"PEPPOL-COMMON-R049", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "5567321708", Scheme: "0007"} }},
-		{"PEPPOL-COMMON-R050", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "51824753557", Scheme: "0151"} }},
-		{"PEPPOL-COMMON-R053", peppol, func(d doc) { d.Buyer.Electronic = en16931.Identifier{ID: "12345674", Scheme: "0198"} }},
+		{"PEPPOL-COMMON-R040", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "7300010000002", Scheme: "0088"}
+		}},
+		{"PEPPOL-COMMON-R041", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "987654321", Scheme: "0192"}
+		}},
+		{"PEPPOL-COMMON-R042", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "1234567", Scheme: "0184"}
+		}},
+		{"PEPPOL-COMMON-R043", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "0202239952", Scheme: "0208"}
+		}},
+		{"PEPPOL-COMMON-R049", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "5567321708", Scheme: "0007"}
+		}},
+		{"PEPPOL-COMMON-R050", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "51824753557", Scheme: "0151"}
+		}},
+		{"PEPPOL-COMMON-R053", peppol, func(d doc) {
+			d.Buyer.Electronic = en16931.Identifier{ID: "12345674", Scheme: "0198"}
+		}},
 		{"NO-R-001", peppol, foreign("NO", func(d doc) { d.Seller.VATID = "NO987654325" })},
 		{"DK-R-002", peppol, foreign("DK", func(d doc) { d.Seller.LegalID = en16931.Identifier{} })},
 		{"DK-R-014", peppol, foreign("DK", func(d doc) { d.Seller.LegalID.Scheme = "" })},
@@ -277,7 +297,9 @@ func profileBreakages(peppol, german, cii en16931.Profile) []breakage {
 			d.Totals.Rounding, d.Totals.Due = d.Totals.Due.Neg(), dec("-1.00")
 		})},
 		{"DK-R-005", peppol, foreign("DK", func(d doc) { d.Payment.Means[0].Code = "30" })},
-		{"DK-R-006", peppol, foreign("DK", func(d doc) { d.Payment.Means[0].Code, d.Payment.Means[0].Account.BIC = "42", "" })},
+		{"DK-R-006", peppol, foreign("DK", func(d doc) {
+			d.Payment.Means[0].Code, d.Payment.Means[0].Account.BIC = "42", ""
+		})},
 		{"SE-R-001", peppol, foreign("SE", func(d doc) { d.Seller.VATID = "SE5567321707" })},
 		{"SE-R-002", peppol, foreign("SE", func(d doc) { d.Seller.VATID = "SE55673217070X" })},
 		{"SE-R-003", peppol, foreign("SE", func(d doc) { d.Seller.LegalID = en16931.Identifier{ID: "556732170X"} })},
@@ -294,7 +316,8 @@ func profileBreakages(peppol, german, cii en16931.Profile) []breakage {
 		{"NL-R-008", peppol, foreign("NL", func(d doc) { d.Payment.Means[0].Code = "1" })},
 		{"NL-R-009", peppol, foreign("NL", func(d doc) { d.Lines[0].OrderLine = "1" })},
 	}
-	for code, rule := range map[string]string{"G": "P0104", "O": "P0105", "IC": "P0106", "AE": "P0107", "D": "P0108", "F": "P0109", "I": "P0110", "J": "P0111"} {
+	for code, rule := range map[string]string{"G": "P0104", "O": "P0105", "IC": "P0106", "AE": "P0107", "D": "P0108",
+		"F": "P0109", "I": "P0110", "J": "P0111"} {
 		all = append(all, breakage{"PEPPOL-EN16931-" + rule, peppol, func(d doc) {
 			other := "E"
 			if code > "C" && code != "G" && code != "O" && code != "IC" {
@@ -338,13 +361,16 @@ func germanBreakages(peppol, german, cii en16931.Profile) (all []breakage) {
 		{"24-b", "024-2", func(d doc) { d.Payment.Means[0].Code, d.Payment.Means[0].Card.Number = "48", "1234" }},
 		{"25-a", "025-1", func(d doc) { d.Payment.Means[0] = en16931.PaymentMeans{Code: "59"} }},
 		{"25-b", "025-2", func(d doc) {
-			d.Payment.Means[0].Code, d.Payment.Mandate, d.Payment.Creditor, d.Payment.Means[0].DebitAccount = "59", "M", "DE98ZZZ09999999999", "DE89370400440532013000"
+			d.Payment.Means[0].Code, d.Payment.Mandate, d.Payment.Creditor, d.Payment.Means[0].DebitAccount = "59", "M",
+				"DE98ZZZ09999999999", "DE89370400440532013000"
 		}},
 		{"30", "030", func(d doc) {
-			d.Payment = en16931.Payment{Mandate: "M-1", Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE89370400440532013000"}}}
+			d.Payment = en16931.Payment{Mandate: "M-1",
+				Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE89370400440532013000"}}}
 		}},
 		{"31", "031", func(d doc) {
-			d.Payment = en16931.Payment{Mandate: "M-1", Creditor: "DE98ZZZ09999999999", Means: []en16931.PaymentMeans{{Code: "59"}}}
+			d.Payment = en16931.Payment{Mandate: "M-1", Creditor: "DE98ZZZ09999999999",
+				Means: []en16931.PaymentMeans{{Code: "59"}}}
 		}},
 	} {
 		all = append(all, breakage{"BR-DE-" + r.rule, german, r.change}, breakage{"DE-R-" + r.peppol, peppol, r.change})
@@ -364,21 +390,26 @@ func settled(d *en16931.Invoice, country string) {
 	switch country {
 	case "BE":
 		s.VATID, b.VATID = "BE0202239951", "BE0403170701"
-		s.Electronic, b.Electronic = en16931.Identifier{ID: "0202239951", Scheme: "0208"}, en16931.Identifier{ID: "0403170701", Scheme: "0208"}
+		s.Electronic, b.Electronic = en16931.Identifier{ID: "0202239951", Scheme: "0208"},
+			en16931.Identifier{ID: "0403170701", Scheme: "0208"}
 	case "NO":
 		s.VATID, b.VATID = "NO987654325MVA", "NO974760673MVA"
-		s.Electronic, b.Electronic = en16931.Identifier{ID: "987654325", Scheme: "0192"}, en16931.Identifier{ID: "974760673", Scheme: "0192"}
+		s.Electronic, b.Electronic = en16931.Identifier{ID: "987654325", Scheme: "0192"},
+			en16931.Identifier{ID: "974760673", Scheme: "0192"}
 	case "DK":
 		s.VATID, b.VATID = "DK12345674", "DK88146328"
 		s.LegalID = en16931.Identifier{ID: "12345674", Scheme: "0184"}
-		s.Electronic, b.Electronic = en16931.Identifier{ID: "12345674", Scheme: "0184"}, en16931.Identifier{ID: "88146328", Scheme: "0184"}
+		s.Electronic, b.Electronic = en16931.Identifier{ID: "12345674", Scheme: "0184"},
+			en16931.Identifier{ID: "88146328", Scheme: "0184"}
 	case "SE":
 		s.VATID, b.VATID = "SE556732170701", "SE556036079301"
-		s.Electronic, b.Electronic = en16931.Identifier{ID: "5567321707", Scheme: "0007"}, en16931.Identifier{ID: "5560360793", Scheme: "0007"}
+		s.Electronic, b.Electronic = en16931.Identifier{ID: "5567321707", Scheme: "0007"},
+			en16931.Identifier{ID: "5560360793", Scheme: "0007"}
 		rates = []string{"25", "12"}
 	case "NL":
 		s.VATID, b.VATID = "NL010000446B01", "NL002455799B11"
-		s.LegalID, b.LegalID = en16931.Identifier{ID: "12345678", Scheme: "0106"}, en16931.Identifier{ID: "87654321", Scheme: "0106"}
+		s.LegalID, b.LegalID = en16931.Identifier{ID: "12345678", Scheme: "0106"},
+			en16931.Identifier{ID: "87654321", Scheme: "0106"}
 		s.Electronic, b.Electronic = s.LegalID, b.LegalID
 	}
 	d.Lines[0].Rate, d.Allowances[0].Rate, d.Breakdown[0].Rate = dec(rates[0]), dec(rates[0]), dec(rates[0])

@@ -85,7 +85,8 @@ func unexecuted(c judged) bool {
 	return false
 }
 
-var profiles = []en16931.Profile{en16931.PeppolBIS(), en16931.XRechnung(false), en16931.XRechnung(true), en16931.FacturX()}
+var profiles = []en16931.Profile{en16931.PeppolBIS(), en16931.XRechnung(false), en16931.XRechnung(true),
+	en16931.FacturX()}
 
 // wholeDocuments are accepted: each kind in each profile.
 func wholeDocuments() (all []judged) {
@@ -102,10 +103,12 @@ func wholeDocuments() (all []judged) {
 		}
 		add(p, "everything", func(d *en16931.Invoice) { everything(d, p) })
 		add(p, "debit", func(d *en16931.Invoice) {
-			d.Payment = en16931.Payment{Mandate: "M-1", Creditor: "DE98ZZZ09999999999", Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE89370400440532013000"}}}
+			d.Payment = en16931.Payment{Mandate: "M-1", Creditor: "DE98ZZZ09999999999",
+				Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE89370400440532013000"}}}
 		})
 		add(p, "card", func(d *en16931.Invoice) {
-			d.Payment = en16931.Payment{Means: []en16931.PaymentMeans{{Code: "48", Text: "Card", Card: en16931.Card{Number: "1234", Holder: "A. Buyer"}}}}
+			d.Payment = en16931.Payment{Means: []en16931.PaymentMeans{{Code: "48", Text: "Card",
+				Card: en16931.Card{Number: "1234", Holder: "A. Buyer"}}}}
 		})
 		add(p, "negative line", func(d *en16931.Invoice) {
 			d.Lines[0].Quantity, d.Lines[0].Net = d.Lines[0].Quantity.Neg(), d.Lines[0].Net.Neg()
@@ -119,7 +122,8 @@ func wholeDocuments() (all []judged) {
 func resettle(d *en16931.Invoice) {
 	s := en16931.Settlement{Decimals: 2, ByCategory: true}
 	for _, b := range d.Breakdown {
-		s.Taxes = append(s.Taxes, en16931.CategoryTax{Category: b.Category, Rate: b.Rate, Reason: b.Reason, ReasonCode: b.ReasonCode})
+		s.Taxes = append(s.Taxes, en16931.CategoryTax{Category: b.Category, Rate: b.Rate, Reason: b.Reason,
+			ReasonCode: b.ReasonCode})
 	}
 	s.Gross = -d.Settle(s) // a gross of 0 leaves all of it to the rounding amount
 	d.Settle(s)
@@ -185,18 +189,25 @@ func everything(d *en16931.Invoice, p en16931.Profile) {
 	d.Buyer.TradeName, d.Buyer.IDs = "Rathaus", []en16931.Identifier{{ID: "B-1"}}
 	d.Buyer.LegalID = en16931.Identifier{ID: "B-L-1"}
 	d.Buyer.Contact = en16931.Contact{Name: "A. Buyer", Phone: "+49 228 1", Email: "b@example.com"}
-	d.Payee = &en16931.Party{Name: "Factor AG", IDs: []en16931.Identifier{{ID: "F-1"}}, LegalID: en16931.Identifier{ID: "HRB 9"}}
-	d.TaxRepresentative = &en16931.Party{Name: "Tax GmbH", VATID: "DE129273398", Address: en16931.Address{City: "Köln", Country: "DE"}}
-	d.Delivery = en16931.Delivery{Name: "Lager", Location: en16931.Identifier{ID: "7300010000001", Scheme: "0088"}, Date: "2026-11-14",
+	d.Payee = &en16931.Party{Name: "Factor AG", IDs: []en16931.Identifier{{ID: "F-1"}},
+		LegalID: en16931.Identifier{ID: "HRB 9"}}
+	d.TaxRepresentative = &en16931.Party{Name: "Tax GmbH", VATID: "DE129273398",
+		Address: en16931.Address{City: "Köln", Country: "DE"}}
+	d.Delivery = en16931.Delivery{Name: "Lager", Location: en16931.Identifier{ID: "7300010000001", Scheme: "0088"},
+		Date:    "2026-11-14",
 		Address: en16931.Address{Line1: "Weg 1", City: "Bonn", PostCode: "53111", Country: "DE"}}
 	d.Period = en16931.Period{Start: "2026-11-01", End: "2026-11-30"}
-	d.Payment.Means = append(d.Payment.Means, en16931.PaymentMeans{Code: "58", Account: en16931.Account{ID: "DE02120300000000202051"}})
-	d.Documents = []en16931.Document{{Reference: "A-1", Description: "Time sheet", Content: []byte("%PDF-1.7"), MIME: "application/pdf", Filename: "time.pdf"},
+	d.Payment.Means = append(d.Payment.Means,
+		en16931.PaymentMeans{Code: "58", Account: en16931.Account{ID: "DE02120300000000202051"}})
+	d.Documents = []en16931.Document{{Reference: "A-1", Description: "Time sheet", Content: []byte("%PDF-1.7"),
+		MIME: "application/pdf", Filename: "time.pdf"},
 		{Reference: "A-2", Location: "https://example.com/a2"}}
 	l := &d.Lines[0]
-	l.Note, l.Object, l.OrderLine, l.AccountingReference = "Mind the step", en16931.Identifier{ID: "L-OBJ", Scheme: "AAA"}, "3", "4712"
+	l.Note, l.Object, l.OrderLine, l.AccountingReference = "Mind the step",
+		en16931.Identifier{ID: "L-OBJ", Scheme: "AAA"}, "3", "4712"
 	l.Period = en16931.Period{Start: "2026-11-02", End: "2026-11-03"}
-	l.Price = en16931.Price{Net: dec("636.13"), Discount: dec("10.00"), Gross: dec("646.13"), BaseQuantity: dec("10"), BaseUnit: "C62"}
+	l.Price = en16931.Price{Net: dec("636.13"), Discount: dec("10.00"), Gross: dec("646.13"), BaseQuantity: dec("10"),
+		BaseUnit: "C62"}
 	l.Item.BuyerID, l.Item.Origin = "BI-1", "AT"
 	l.Item.Classes = []en16931.Class{{Code: "65434568", Scheme: "STL", Version: "1"}}
 	l.Item.Attributes = []en16931.Attribute{{Name: "Colour", Value: "Red"}}

@@ -41,7 +41,8 @@ var lists = []struct{ constant, rule, text string }{
 func TestCodeListsAreThoseOfTheOfficialRules(t *testing.T) {
 	ubl := officialLists(t, "en16931/ubl/xslt/EN16931-UBL-validation.xslt")
 	cii := officialLists(t, "en16931/cii/xslt/EN16931-CII-validation.xslt")
-	peppol := regexp.MustCompile(`name="eaid" select="tokenize\('([^']*)'`).FindSubmatch(official(t, "peppol-bis3/xslt/PEPPOL-EN16931-UBL.xslt"))
+	peppol := regexp.MustCompile(`name="eaid" select="tokenize\('([^']*)'`).FindSubmatch(
+		official(t, "peppol-bis3/xslt/PEPPOL-EN16931-UBL.xslt"))
 	if peppol == nil {
 		t.Fatal("the list of Peppol's schemes was not found")
 	}
@@ -92,8 +93,9 @@ func wrapped(codes []string) string {
 }
 
 var (
-	assertion = regexp.MustCompile(`(?s)<svrl:failed-assert test="([^"]*)">\s*<xsl:attribute name="id">([^<]*)</xsl:attribute>`)
-	codeList  = regexp.MustCompile(`' ([^']{3,}) '`)
+	assertion = regexp.MustCompile(
+		`(?s)<svrl:failed-assert test="([^"]*)">\s*<xsl:attribute name="id">([^<]*)</xsl:attribute>`)
+	codeList = regexp.MustCompile(`' ([^']{3,}) '`)
 )
 
 // officialLists finds the lists that stand in the tests of the code-list rules.

@@ -107,7 +107,8 @@ func modelTrials(t *testing.T, court *court) {
 		document := en16931.Write(c.doc, c.profile)
 		var broken, texts []string
 		sets := rulesOf(t, c.profile)
-		if strings.HasPrefix(c.rule, "BR-") && !strings.HasPrefix(c.rule, "BR-DE-") && !needs.Conformance() && !needs.IsLong() {
+		if strings.HasPrefix(c.rule, "BR-") && !strings.HasPrefix(c.rule, "BR-DE-") && !needs.Conformance() &&
+			!needs.IsLong() {
 			sets = sets[:1] // the standard's own rules; the gate leaves what others add to them to make conformance
 		}
 		for i, rules := range sets {
@@ -144,7 +145,9 @@ func compare(t *testing.T, c judged, official, texts []string) {
 	found := false
 	for _, o := range official {
 		found = found || canonical(o) == canonical(c.rule) || o == "UBL-DT-01" && strings.HasPrefix(c.rule, "BR-DEC-")
-		if !slices.ContainsFunc(ours, func(r string) bool { return canonical(r) == canonical(o) }) && !consequence(o, c.rule) {
+		if !slices.ContainsFunc(ours, func(r string) bool {
+			return canonical(r) == canonical(o)
+		}) && !consequence(o, c.rule) {
 			t.Errorf("%s: the official rules find %s, ours only %v", c.name, o, ours)
 		}
 	}
@@ -168,7 +171,8 @@ func schemaTrials(t *testing.T, cases []judged) {
 		for _, i := range members {
 			documents = append(documents, en16931.Write(cases[i].doc, cases[i].profile))
 		}
-		documents = append(documents, slices.Concat(documents[0][:len(documents[0])-30], []byte("<x/>"), documents[0][len(documents[0])-30:]))
+		documents = append(documents, slices.Concat(documents[0][:len(documents[0])-30], []byte("<x/>"),
+			documents[0][len(documents[0])-30:]))
 		for j, err := range (packtest.XSD{Path: path}).CheckAll(t, documents) {
 			switch broken := j == len(documents)-1; {
 			case broken && err == nil:

@@ -63,10 +63,13 @@ func readRelatives() (list []relative) {
 			panic(err)
 		}
 		of := p.Example.Company
-		r := relative{code: p.Code, currency: sale.Currency, vat: of.TaxNumber, legal: of.CompanyNumber, buyerVAT: sale.Customer.Tax.Number, buyerLegal: sale.Customer.Entity,
-			standard: int64(10 * sale.Items[0].Taxes[0].Rate), city: of.Address.City, postCode: of.Address.PostalCode, language: p.Facts.Languages[0]}
+		r := relative{code: p.Code, currency: sale.Currency, vat: of.TaxNumber, legal: of.CompanyNumber,
+			buyerVAT: sale.Customer.Tax.Number, buyerLegal: sale.Customer.Entity,
+			standard: int64(10 * sale.Items[0].Taxes[0].Rate), city: of.Address.City, postCode: of.Address.PostalCode,
+			language: p.Facts.Languages[0]}
 		for _, rate := range p.Facts.Rates {
-			if percent, err := strconv.ParseFloat(strings.TrimSuffix(rate.Percent, "%"), 64); err == nil && r.reduced == 0 && rate.Type == transaction.TaxReduced && rate.Until == "" {
+			if percent, err := strconv.ParseFloat(strings.TrimSuffix(rate.Percent, "%"),
+				64); err == nil && r.reduced == 0 && rate.Type == transaction.TaxReduced && rate.Until == "" {
 				r.reduced = int64(10 * percent)
 			}
 		}
@@ -93,18 +96,24 @@ func family(t testing.TB) map[string]country.Pack {
 }
 
 func (r relative) supplier(settings country.Settings) *country.Supplier {
-	all := country.Settings{"contact_name": "Billing", "contact_phone": "+49 30 123456", "contact_email": "billing@example.com",
-		"iban": "DE89370400440532013000", "bic": "COBADEFFXXX", "payment_days": int64(30), "format": en16931.FormatAuto}
+	all := country.Settings{"contact_name": "Billing", "contact_phone": "+49 30 123456",
+		"contact_email": "billing@example.com",
+		"iban":          "DE89370400440532013000", "bic": "COBADEFFXXX", "payment_days": int64(30),
+		"format": en16931.FormatAuto}
 	for k, v := range settings {
 		all[k] = v
 	}
-	return &country.Supplier{CountryCode: r.code, LanguageCode: r.language, LegalName: "Red " + r.code + " Ltd", CompanyNumber: r.legal, TaxNumber: r.vat,
-		Address: transaction.Address{CountryCode: r.code, City: r.city, PostalCode: r.postCode, AddressLine1: "Main Street", Number: "1"}, Settings: all}
+	return &country.Supplier{CountryCode: r.code, LanguageCode: r.language, LegalName: "Red " + r.code + " Ltd",
+		CompanyNumber: r.legal, TaxNumber: r.vat,
+		Address: transaction.Address{CountryCode: r.code, City: r.city, PostalCode: r.postCode, AddressLine1: "Main Street",
+			Number: "1"}, Settings: all}
 }
 
 func (r relative) customer() *transaction.Party {
-	return &transaction.Party{LegalName: "Blue " + r.code + " Ltd", Type: transaction.Business, TaxNumber: r.buyerVAT, EntityNumber: r.buyerLegal,
-		Address: &transaction.Address{CountryCode: r.code, City: r.city, PostalCode: r.postCode, AddressLine1: "Side Street 2"}}
+	return &transaction.Party{LegalName: "Blue " + r.code + " Ltd", Type: transaction.Business, TaxNumber: r.buyerVAT,
+		EntityNumber: r.buyerLegal,
+		Address: &transaction.Address{CountryCode: r.code, City: r.city, PostalCode: r.postCode,
+			AddressLine1: "Side Street 2"}}
 }
 
 func vat(rate num.Amount, kind, mode string) []transaction.Tax {
@@ -114,17 +123,21 @@ func vat(rate num.Amount, kind, mode string) []transaction.Tax {
 // sale is an everyday sale of two rates, tax included.
 func (r relative) sale() *transaction.Transaction {
 	items := []transaction.Item{
-		{Number: 1, Name: "Chair", Description: "Oak", Quantity: num.MakeAmount(3, 0), Unit: "pcs", UnitPrice: 7570, Type: transaction.Goods, Code: "C-1", EAN: "4012345000009",
+		{Number: 1, Name: "Chair", Description: "Oak", Quantity: num.MakeAmount(3, 0), Unit: "pcs", UnitPrice: 7570,
+			Type: transaction.Goods, Code: "C-1", EAN: "4012345000009",
 			Taxes: vat(num.MakeAmount(r.standard, 1), "", transaction.Included)},
 		{Number: 2, Name: "Assembly", Quantity: num.MakeAmount(15, 1), Unit: "h", UnitPrice: 4000, Type: transaction.Services,
 			Taxes: vat(num.MakeAmount(r.standard, 1), "", transaction.Included)},
 	}
 	if r.reduced > 0 {
-		items = append(items, transaction.Item{Number: 3, Name: "Book & more", Quantity: num.MakeAmount(7, 0), UnitPrice: 1299, Type: transaction.Goods,
+		items = append(items, transaction.Item{Number: 3, Name: "Book & more", Quantity: num.MakeAmount(7, 0),
+			UnitPrice: 1299, Type: transaction.Goods,
 			Taxes: vat(num.MakeAmount(r.reduced, 1), "", transaction.Included)})
 	}
-	return &transaction.Transaction{Kind: transaction.Invoice, CountryCode: r.code, LanguageCode: r.language, CurrencyCode: r.currency,
-		Date: time.Date(2026, 11, 15, 22, 30, 0, 0, time.UTC), Number: "R-2026-17", ID: "order-17", Items: items, Customer: r.customer(), Note: "<p>Thank <b>you</b></p>"}
+	return &transaction.Transaction{Kind: transaction.Invoice, CountryCode: r.code, LanguageCode: r.language,
+		CurrencyCode: r.currency,
+		Date:         time.Date(2026, 11, 15, 22, 30, 0, 0, time.UTC), Number: "R-2026-17", ID: "order-17", Items: items,
+		Customer: r.customer(), Note: "<p>Thank <b>you</b></p>"}
 }
 
 // issue is a transaction as it comes to be written.
@@ -136,9 +149,11 @@ func issue(t testing.TB, p country.Pack, tx *transaction.Transaction, s *country
 	}
 	own := *tx
 	own.Items = p.TypedItems(country.Case{Transaction: tx, Totals: totals, UseCase: country.Invoicing, Now: tx.Date})
-	in := country.Issue{Transaction: &own, Totals: totals, Supplier: s, UniqueNumber: "XX-1", Location: time.UTC, At: tx.Date}
+	in := country.Issue{Transaction: &own, Totals: totals, Supplier: s, UniqueNumber: "XX-1", Location: time.UTC,
+		At: tx.Date}
 	if tx.Kind != transaction.Invoice {
-		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "R-2026-1", Date: tx.Date.AddDate(0, -1, 0)}}
+		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "R-2026-1",
+			Date: tx.Date.AddDate(0, -1, 0)}}
 	}
 	return in
 }
@@ -164,7 +179,8 @@ var variants = []struct {
 		t.Items[0].UnitPrice = -t.Items[0].UnitPrice
 	}},
 	{"discount", func(t *transaction.Transaction) {
-		t.Items = append(t.Items, transaction.Item{Number: 9, Name: "Loyalty", Quantity: num.MakeAmount(1, 0), UnitPrice: -500, Type: transaction.Discount, Taxes: t.Items[0].Taxes})
+		t.Items = append(t.Items, transaction.Item{Number: 9, Name: "Loyalty", Quantity: num.MakeAmount(1, 0),
+			UnitPrice: -500, Type: transaction.Discount, Taxes: t.Items[0].Taxes})
 	}},
 	{"paid", func(t *transaction.Transaction) {
 		totals, _ := transaction.Calculate(t.Items)
@@ -182,7 +198,8 @@ var variants = []struct {
 		}
 	}},
 	{"export", func(t *transaction.Transaction) {
-		t.Customer = &transaction.Party{LegalName: "Green Inc", Type: transaction.Business, Address: &transaction.Address{CountryCode: "US", City: "Boston", PostalCode: "02108", AddressLine1: "State St 1"}}
+		t.Customer = &transaction.Party{LegalName: "Green Inc", Type: transaction.Business,
+			Address: &transaction.Address{CountryCode: "US", City: "Boston", PostalCode: "02108", AddressLine1: "State St 1"}}
 		for i := range t.Items {
 			t.Items[i].Taxes = vat(num.AmountZero, transaction.TaxExport, transaction.Added)
 		}
@@ -207,7 +224,8 @@ var variants = []struct {
 		t.CurrencyCode, t.ExchangeRate, t.ExchangeRateDate = "USD", &rate, "2026-11-14"
 	}},
 	{"taken back", func(t *transaction.Transaction) {
-		t.Items = append(t.Items, transaction.Item{Number: 9, Name: "Old chair", Quantity: num.MakeAmount(1, 0), UnitPrice: -1999, Type: transaction.Goods, Taxes: t.Items[0].Taxes})
+		t.Items = append(t.Items, transaction.Item{Number: 9, Name: "Old chair", Quantity: num.MakeAmount(1, 0),
+			UnitPrice: -1999, Type: transaction.Goods, Taxes: t.Items[0].Taxes})
 	}},
 	{"less", func(t *transaction.Transaction) {
 		rate := num.MakeAmount(125, 1)
@@ -256,7 +274,8 @@ func familyDocuments(t *testing.T) (all []famous) {
 					t.Errorf("%s %s %s: %v %v", r.code, format, v.name, made, explain(err))
 					continue
 				}
-				all = append(all, famous{fmt.Sprintf("%s-%s-%s", strings.ToLower(r.code), strings.ToLower(made.Name), v.name), made.Content, made.Name, v.name})
+				all = append(all, famous{fmt.Sprintf("%s-%s-%s", strings.ToLower(r.code), strings.ToLower(made.Name), v.name),
+					made.Content, made.Name, v.name})
 			}
 		}
 	}
@@ -298,7 +317,8 @@ func randomSales(t *testing.T, packs map[string]country.Pack, count int) (all []
 			settings["format"] = []string{en16931.FormatAuto, "XRECHNUNG_UBL", "XRECHNUNG_CII", "PEPPOL_UBL"}[random.IntN(4)]
 		}
 		in := issue(t, pack, tx, r.supplier(settings))
-		if found := errorsOf(pack.Check(country.Case{Transaction: tx, Totals: in.Totals, UseCase: country.Invoicing, Now: tx.Date})); len(found) > 0 {
+		if found := errorsOf(pack.Check(country.Case{Transaction: tx, Totals: in.Totals, UseCase: country.Invoicing,
+			Now: tx.Date})); len(found) > 0 {
 			if refused++; refused > 3*count {
 				t.Fatalf("our own checks refuse nearly everything: %v", found)
 			}
@@ -330,7 +350,8 @@ func errorsOf(faults []fault.Fault) (found []fault.Fault) {
 func randomSale(random *rand.Rand, r relative) *transaction.Transaction {
 	tx := r.sale()
 	tx.Items = nil
-	kinds := []string{"", "", "", transaction.TaxZero, transaction.TaxExempt, transaction.TaxReverse, transaction.TaxExport, transaction.TaxIntraEU}
+	kinds := []string{"", "", "", transaction.TaxZero, transaction.TaxExempt, transaction.TaxReverse,
+		transaction.TaxExport, transaction.TaxIntraEU}
 	if random.IntN(8) == 0 {
 		kinds = []string{transaction.TaxOutside}
 	}
@@ -341,8 +362,10 @@ func randomSale(random *rand.Rand, r relative) *transaction.Transaction {
 		if kind == "" {
 			rate = num.MakeAmount([]int64{r.standard, max(r.reduced, 10)}[random.IntN(2)], 1)
 		}
-		item := transaction.Item{Number: int64(i + 1), Name: "Item " + strconv.Itoa(i), Quantity: num.MakeAmount(1+random.Int64N(900_000), uint32(random.IntN(7))), UnitPrice: 1 + random.Int64N(50_000),
-			Type: []string{transaction.Goods, transaction.Services, transaction.Discount}[random.IntN(3)], Unit: []string{"", "h", "kg", "Palette", "pcs"}[random.IntN(5)], Taxes: vat(rate, kind, mode)}
+		item := transaction.Item{Number: int64(i + 1), Name: "Item " + strconv.Itoa(i),
+			Quantity: num.MakeAmount(1+random.Int64N(900_000), uint32(random.IntN(7))), UnitPrice: 1 + random.Int64N(50_000),
+			Type: []string{transaction.Goods, transaction.Services, transaction.Discount}[random.IntN(3)],
+			Unit: []string{"", "h", "kg", "Palette", "pcs"}[random.IntN(5)], Taxes: vat(rate, kind, mode)}
 		if random.IntN(4) == 0 && item.Type != transaction.Discount {
 			rate := num.MakeAmount(random.Int64N(1_000_001), 4)
 			item.Discount = &transaction.LineDiscount{Rate: &rate}
@@ -364,7 +387,8 @@ func randomSale(random *rand.Rand, r relative) *transaction.Transaction {
 	}
 	if totals, _ := transaction.Calculate(tx.Items); random.IntN(3) == 0 && tx.Kind == transaction.Invoice {
 		cash := totals.Gross / int64(1+random.IntN(3))
-		tx.Payments = []transaction.Payment{{Type: []string{"CASH", "CARD", "CHECK", "OTHER"}[random.IntN(4)], Amount: cash}, {Type: "TRANSFER", Amount: totals.Gross - cash}}
+		tx.Payments = []transaction.Payment{{Type: []string{"CASH", "CARD", "CHECK", "OTHER"}[random.IntN(4)], Amount: cash},
+			{Type: "TRANSFER", Amount: totals.Gross - cash}}
 	}
 	return tx
 }

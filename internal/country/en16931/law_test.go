@@ -40,9 +40,12 @@ func selfBilled(kind transaction.Kind) func(*transaction.Transaction, *country.S
 // lawfuls are tried in every country of the family, in the format that it makes by itself.
 var lawfuls = []lawful{
 	{"self-billed", selfBilled(transaction.Invoice), func(d *en16931.Invoice) bool {
-		return d.TypeCode == "389" && (!strings.Contains(d.Specification, "peppol") || strings.HasSuffix(d.Specification, "selfbilling:3.0"))
+		return d.TypeCode == "389" && (!strings.Contains(d.Specification, "peppol") ||
+			strings.HasSuffix(d.Specification, "selfbilling:3.0"))
 	}},
-	{"self-billed, taken back", selfBilled(transaction.Credit), func(d *en16931.Invoice) bool { return d.TypeCode == "261" && d.IsCreditNote() }},
+	{"self-billed, taken back", selfBilled(transaction.Credit), func(d *en16931.Invoice) bool {
+		return d.TypeCode == "261" && d.IsCreditNote()
+	}},
 	{"a seller without a VAT number", func(t *transaction.Transaction, s *country.Supplier) {
 		exemptLines(t)
 		s.TaxNumber = ""
@@ -59,24 +62,30 @@ var lawfuls = []lawful{
 func supplied(t *transaction.Transaction, _ *country.Supplier) {
 	t.Period = &transaction.Span{From: "2026-11-01", To: "2026-11-30"}
 	t.Items[1].Period = &transaction.Span{From: "2026-11-03", To: "2026-11-05"}
-	t.Delivery = &transaction.Delivery{Name: "Warehouse 2", Address: &transaction.Address{CountryCode: t.CountryCode, City: "Elsewhere", PostalCode: "10115", AddressLine1: "Dock 4"}}
+	t.Delivery = &transaction.Delivery{Name: "Warehouse 2",
+		Address: &transaction.Address{CountryCode: t.CountryCode, City: "Elsewhere", PostalCode: "10115",
+			AddressLine1: "Dock 4"}}
 	t.Payee = &transaction.Payee{Name: "Factor & Co", ID: "F-4711", IBAN: "DE02120300000000202051"}
 }
 
 func suppliedSaid(d *en16931.Invoice) bool {
-	return d.Period == (en16931.Period{Start: "2026-11-01", End: "2026-11-30"}) && d.Lines[1].Period == (en16931.Period{Start: "2026-11-03", End: "2026-11-05"}) &&
-		d.Delivery.Name == "Warehouse 2" && d.Delivery.Address.City == "Elsewhere" && d.Payee != nil && d.Payee.Name == "Factor & Co" &&
+	return d.Period == (en16931.Period{Start: "2026-11-01", End: "2026-11-30"}) &&
+		d.Lines[1].Period == (en16931.Period{Start: "2026-11-03", End: "2026-11-05"}) &&
+		d.Delivery.Name == "Warehouse 2" && d.Delivery.Address.City == "Elsewhere" && d.Payee != nil &&
+		d.Payee.Name == "Factor & Co" &&
 		d.Payee.IDs[0].ID == "F-4711" && d.Payment.Means[0].Account.ID == "DE02120300000000202051"
 }
 
 func debited(t *transaction.Transaction, _ *country.Supplier) {
 	totals, _ := transaction.Calculate(t.Items)
-	t.Payments = []transaction.Payment{{Type: "OTHER", Amount: totals.Gross, IBAN: "DE02120300000000202051", Mandate: &transaction.Mandate{Reference: "M-2026-1", CreditorID: "DE98ZZZ09999999999"}}}
+	t.Payments = []transaction.Payment{{Type: "OTHER", Amount: totals.Gross, IBAN: "DE02120300000000202051",
+		Mandate: &transaction.Mandate{Reference: "M-2026-1", CreditorID: "DE98ZZZ09999999999"}}}
 }
 
 func debitSaid(d *en16931.Invoice) bool {
 	m := d.Payment.Means[0]
-	return (m.Code == "59" || m.Code == "49" && d.Currency != "EUR") && d.Payment.Mandate == "M-2026-1" && d.Payment.Creditor == "DE98ZZZ09999999999" &&
+	return (m.Code == "59" || m.Code == "49" && d.Currency != "EUR") && d.Payment.Mandate == "M-2026-1" &&
+		d.Payment.Creditor == "DE98ZZZ09999999999" &&
 		m.DebitAccount == "DE02120300000000202051" && m.Account == (en16931.Account{})
 }
 
@@ -169,7 +178,8 @@ func TestARoutingIdentifierIsToldByItsForm(t *testing.T) {
 			if err != nil || made.Name != want.format {
 				t.Fatalf("%s: %+v %s", id, made, explain(err))
 			}
-			if d, _, _ := en16931.Read(made.Content); want.format == "XRECHNUNG_UBL" && (d.BuyerReference != id || d.Buyer.Electronic != (en16931.Identifier{ID: id, Scheme: "0204"})) {
+			if d, _, _ := en16931.Read(made.Content); want.format == "XRECHNUNG_UBL" &&
+				(d.BuyerReference != id || d.Buyer.Electronic != (en16931.Identifier{ID: id, Scheme: "0204"})) {
 				t.Errorf("%s: %+v %s", id, d.Buyer.Electronic, d.BuyerReference)
 			}
 			found := pack.Check(country.Case{Transaction: tx, Totals: in.Totals, UseCase: country.Invoicing, Now: tx.Date})
@@ -188,7 +198,8 @@ func TestARoutingIdentifierIsToldByItsForm(t *testing.T) {
 func TestNoNumberIsInventedForANorwegianSeller(t *testing.T) {
 	pack := family(t)["NO"]
 	r := relatives[slices.IndexFunc(relatives, func(r relative) bool { return r.code == "NO" })]
-	for number, want := range map[string]string{"987654325": "", "NO987654325": "", "NO987654325MVA": "NO987654325MVA", "987 654 325 mva": "NO987654325MVA"} {
+	for number, want := range map[string]string{"987654325": "", "NO987654325": "", "NO987654325MVA": "NO987654325MVA",
+		"987 654 325 mva": "NO987654325MVA"} {
 		tx, s := r.sale(), r.supplier(country.Settings{"foretaksregisteret": true})
 		exemptLines(tx)
 		s.TaxNumber, s.CompanyNumber = number, ""
@@ -197,7 +208,8 @@ func TestNoNumberIsInventedForANorwegianSeller(t *testing.T) {
 			t.Fatalf("%s: %s", number, explain(err))
 		}
 		d, _, _ := en16931.Read(made.Content)
-		if d.Seller.VATID != want || d.Seller.LegalID.ID != "987654325" || d.Seller.TaxID != "Foretaksregisteret" || made.Name != "PEPPOL_UBL" {
+		if d.Seller.VATID != want || d.Seller.LegalID.ID != "987654325" || d.Seller.TaxID != "Foretaksregisteret" ||
+			made.Name != "PEPPOL_UBL" {
 			t.Errorf("%s: %s %+v", number, made.Name, d.Seller)
 		}
 	}

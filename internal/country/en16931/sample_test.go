@@ -31,18 +31,24 @@ func sample(p en16931.Profile) *en16931.Invoice {
 			Contact:    en16931.Contact{Name: "Billing", Phone: "+49 30 123456", Email: "billing@example.com"},
 		},
 		Buyer: en16931.Party{
-			Name: "Stadt Beispiel", VATID: "DE129273398", Electronic: en16931.Identifier{ID: "04011000-12345-03", Scheme: "0204"},
-			Address: en16931.Address{Line1: "Am Markt 2", City: "Bonn", PostCode: "53111", Country: "DE"},
+			Name: "Stadt Beispiel", VATID: "DE129273398",
+			Electronic: en16931.Identifier{ID: "04011000-12345-03", Scheme: "0204"},
+			Address:    en16931.Address{Line1: "Am Markt 2", City: "Bonn", PostCode: "53111", Country: "DE"},
 		},
 		Delivery: en16931.Delivery{Date: "2026-11-14"},
 		Payment: en16931.Payment{Remittance: "R-2026-17", Means: []en16931.PaymentMeans{{Code: "58",
 			Account: en16931.Account{ID: "DE89370400440532013000", Name: "Rot GmbH", BIC: "COBADEFFXXX"}}}},
-		Allowances: []en16931.AllowanceCharge{{Amount: dec("5.00"), Base: dec("50.00"), Percent: dec("10"), Category: "S", Rate: dec("19"), Reason: "Discount", ReasonCode: "95"}},
-		Charges:    []en16931.AllowanceCharge{{Amount: dec("3.00"), Category: "S", Rate: dec("7"), Reason: "Freight", ReasonCode: "FC"}},
+		Allowances: []en16931.AllowanceCharge{{Amount: dec("5.00"), Base: dec("50.00"), Percent: dec("10"), Category: "S",
+			Rate: dec("19"), Reason: "Discount", ReasonCode: "95"}},
+		Charges: []en16931.AllowanceCharge{{Amount: dec("3.00"), Category: "S", Rate: dec("7"), Reason: "Freight",
+			ReasonCode: "FC"}},
 		Lines: []en16931.Line{
-			{ID: "1", Quantity: dec("3"), Unit: "C62", Net: dec("190.84"), Price: en16931.Price{Net: dec("63.613")}, Category: "S", Rate: dec("19"),
-				Item: en16931.Item{Name: "Chair", Description: "Oak", SellerID: "C-1", StandardID: en16931.Identifier{ID: "4012345000009", Scheme: "0160"}}},
-			{ID: "2", Quantity: dec("2.5"), Unit: "KGM", Net: dec("22.50"), Price: en16931.Price{Net: dec("10.00")}, Category: "S", Rate: dec("7"),
+			{ID: "1", Quantity: dec("3"), Unit: "C62", Net: dec("190.84"), Price: en16931.Price{Net: dec("63.613")},
+				Category: "S", Rate: dec("19"),
+				Item: en16931.Item{Name: "Chair", Description: "Oak", SellerID: "C-1",
+					StandardID: en16931.Identifier{ID: "4012345000009", Scheme: "0160"}}},
+			{ID: "2", Quantity: dec("2.5"), Unit: "KGM", Net: dec("22.50"), Price: en16931.Price{Net: dec("10.00")},
+				Category: "S", Rate: dec("7"),
 				Allowances: []en16931.AllowanceCharge{{Amount: dec("2.50"), Reason: "Bruised", ReasonCode: "60"}},
 				Item:       en16931.Item{Name: "Apples", Origin: "DE"}},
 		},
@@ -62,7 +68,8 @@ func randomInvoice(r *rand.Rand, p en16931.Profile, lines int) *en16931.Invoice 
 		category, rate string
 		percent        int64 // hundredths of a per cent
 	}
-	kinds := []rated{{"S", "19", 1900}, {"S", "7", 700}, {"S", "5.5", 550}, {"E", "0", 0}, {"AE", "0", 0}, {"G", "0", 0}, {"Z", "0", 0}}
+	kinds := []rated{{"S", "19", 1900}, {"S", "7", 700}, {"S", "5.5", 550}, {"E", "0", 0}, {"AE", "0", 0}, {"G", "0", 0},
+		{"Z", "0", 0}}
 	included := r.IntN(2) == 0
 	for i := range lines {
 		k := kinds[r.IntN(len(kinds))]
@@ -100,10 +107,12 @@ func randomInvoice(r *rand.Rand, p en16931.Profile, lines int) *en16931.Invoice 
 		if r.IntN(10) == 0 && net > 0 && len(d.Lines) > 0 { // as a discount of the document
 			s.Gross -= 2 * (net + tax)
 			s.Taxes[at].Amount -= 2 * tax
-			d.Allowances = append(d.Allowances, en16931.AllowanceCharge{Amount: en16931.Dec(net, 2), Category: k.category, Rate: dec(k.rate), Reason: "Discount", ReasonCode: "95"})
+			d.Allowances = append(d.Allowances, en16931.AllowanceCharge{Amount: en16931.Dec(net, 2), Category: k.category,
+				Rate: dec(k.rate), Reason: "Discount", ReasonCode: "95"})
 			continue
 		}
-		d.Lines = append(d.Lines, en16931.Line{ID: strconv.Itoa(i + 1), Quantity: quantity, Unit: "C62", Net: en16931.Dec(net, 2), Price: price,
+		d.Lines = append(d.Lines, en16931.Line{ID: strconv.Itoa(i + 1), Quantity: quantity, Unit: "C62",
+			Net: en16931.Dec(net, 2), Price: price,
 			Category: k.category, Rate: dec(k.rate), Item: en16931.Item{Name: "Item " + strconv.Itoa(i+1)}})
 	}
 	if r.IntN(3) == 0 {

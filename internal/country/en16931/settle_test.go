@@ -54,7 +54,8 @@ func TestTaxOfTheLinesStandsWhileItIsNear(t *testing.T) {
 			n := int64(c.lines)
 			d.Settle(en16931.Settlement{Decimals: 2, Gross: 99 * n, ByCategory: c.byCategory,
 				Taxes: []en16931.CategoryTax{{Category: "S", Rate: dec("19"), Amount: 16 * n, Lines: c.lines}}})
-			if got := d.Totals; got.Tax.String() != c.tax || got.Gross.String() != c.gross || got.Rounding.Given() != (c.rounding != "") ||
+			if got := d.Totals; got.Tax.String() != c.tax || got.Gross.String() != c.gross ||
+				got.Rounding.Given() != (c.rounding != "") ||
 				c.rounding != "" && got.Rounding.String() != c.rounding || !got.Due.Equal(en16931.Dec(99*n, 2)) {
 				t.Errorf("tax %s, gross %s, rounding %s, due %s", got.Tax, got.Gross, got.Rounding, got.Due)
 			}
@@ -93,13 +94,15 @@ func TestPricesFitTheirLines(t *testing.T) {
 }
 
 func TestDecimals(t *testing.T) {
-	for in, out := range map[string]string{"1": "1", "-1.50": "-1.50", "+3": "3", "007.10": "7.10", ".5": "0.5", "-0.05": "-0.05", "5.": "5",
+	for in, out := range map[string]string{"1": "1", "-1.50": "-1.50", "+3": "3", "007.10": "7.10", ".5": "0.5",
+		"-0.05": "-0.05", "5.": "5",
 		"123456789012345678": "123456789012345678", "0.000000000000000001": "0.000000000000000001"} {
 		if d, err := en16931.ParseDecimal(in); err != nil || d.String() != out || !d.Given() {
 			t.Errorf("%q: %s %v", in, d, err)
 		}
 	}
-	for _, in := range []string{"", "-", ".", "1e3", "1,5", "1.2.3", " 1", "NaN", "1234567890123456789", "0.1234567890123456789"} {
+	for _, in := range []string{"", "-", ".", "1e3", "1,5", "1.2.3", " 1", "NaN", "1234567890123456789",
+		"0.1234567890123456789"} {
 		if d, err := en16931.ParseDecimal(in); err == nil {
 			t.Errorf("%q was read as %s", in, d)
 		}

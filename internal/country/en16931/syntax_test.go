@@ -22,7 +22,8 @@ import (
 func examples(t *testing.T, visit func(name string, document []byte)) {
 	t.Helper()
 	seen := 0
-	for _, folder := range []string{"en16931/ubl/examples", "en16931/cii/examples", "xrechnung/testsuite", "peppol-bis3/examples",
+	for _, folder := range []string{"en16931/ubl/examples", "en16931/cii/examples", "xrechnung/testsuite",
+		"peppol-bis3/examples",
 		"peppol-bis3/examples-2026.5", "peppol-bis3/national-examples", "factur-x/examples", "en16931-worked"} {
 		root := filepath.Join(needs.Schemas(t), filepath.FromSlash(folder))
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -113,7 +114,8 @@ func TestCreditorOfADebitSurvives(t *testing.T) {
 	for _, payee := range []*en16931.Party{nil, {Name: "Factor AG"}} {
 		d := sample(en16931.PeppolBIS())
 		d.Payee = payee
-		d.Payment = en16931.Payment{Mandate: "M", Creditor: "DE98ZZZ09999999999", Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE1"}}}
+		d.Payment = en16931.Payment{Mandate: "M", Creditor: "DE98ZZZ09999999999",
+			Means: []en16931.PaymentMeans{{Code: "59", DebitAccount: "DE1"}}}
 		for _, write := range []func(*en16931.Invoice) []byte{en16931.WriteUBL, en16931.WriteCII} {
 			if again, _, err := en16931.Read(write(d)); err != nil || !reflect.DeepEqual(again, d) {
 				t.Errorf("%v\n%+v\n%+v", err, d, again)
@@ -126,18 +128,21 @@ func TestReaderIsStrictAndBounded(t *testing.T) {
 	ubl := string(en16931.WriteUBL(sample(en16931.PeppolBIS())))
 	cii := string(en16931.WriteCII(sample(en16931.FacturX())))
 	for name, c := range map[string]struct{ document, want string }{
-		"nothing":       {"", "reading"},
-		"no XML":        {"%PDF-1.7", "reading"},
-		"other root":    {"<Order xmlns='urn:oasis:names:specification:ubl:schema:xsd:Order-2'/>", "neither UBL nor CII"},
-		"no namespace":  {"<Invoice/>", "neither UBL nor CII"},
-		"document type": {strings.Replace(ubl, "<Invoice", "<!DOCTYPE Invoice [<!ENTITY a 'b'>]><Invoice", 1), "document type"},
-		"cut off":       {ubl[:len(ubl)/2], "reading"},
-		"amount":        {strings.Replace(ubl, ">190.84<", ">1e2<", 1), "Invoice/InvoiceLine[1]/LineExtensionAmount"},
-		"day":           {strings.Replace(ubl, "2026-11-15", "2026-02-30", 1), "Invoice/IssueDate"},
-		"day in CII":    {strings.Replace(cii, ">20261115<", ">20260230<", 1), "not a day"},
-		"file":          {strings.Replace(ubl, "<cac:AccountingSupplierParty>", "<cac:AdditionalDocumentReference><cbc:ID>1</cbc:ID><cac:Attachment><cbc:EmbeddedDocumentBinaryObject>?</cbc:EmbeddedDocumentBinaryObject></cac:Attachment></cac:AdditionalDocumentReference><cac:AccountingSupplierParty>", 1), "base 64"},
-		"too deep":      {strings.Replace(ubl, "</Invoice>", strings.Repeat("<a>", 40)+strings.Repeat("</a>", 40)+"</Invoice>", 1), "deep"},
-		"too large":     {strings.Replace(ubl, "Thank you", strings.Repeat("x", 32<<20), 1), "bytes"},
+		"nothing":      {"", "reading"},
+		"no XML":       {"%PDF-1.7", "reading"},
+		"other root":   {"<Order xmlns='urn:oasis:names:specification:ubl:schema:xsd:Order-2'/>", "neither UBL nor CII"},
+		"no namespace": {"<Invoice/>", "neither UBL nor CII"},
+		"document type": {strings.Replace(ubl, "<Invoice", "<!DOCTYPE Invoice [<!ENTITY a 'b'>]><Invoice", 1),
+			"document type"},
+		"cut off":    {ubl[:len(ubl)/2], "reading"},
+		"amount":     {strings.Replace(ubl, ">190.84<", ">1e2<", 1), "Invoice/InvoiceLine[1]/LineExtensionAmount"},
+		"day":        {strings.Replace(ubl, "2026-11-15", "2026-02-30", 1), "Invoice/IssueDate"},
+		"day in CII": {strings.Replace(cii, ">20261115<", ">20260230<", 1), "not a day"},
+		"file": {strings.Replace(ubl, "<cac:AccountingSupplierParty>",
+			"<cac:AdditionalDocumentReference><cbc:ID>1</cbc:ID><cac:Attachment><cbc:EmbeddedDocumentBinaryObject>?</cbc:EmbeddedDocumentBinaryObject></cac:Attachment></cac:AdditionalDocumentReference><cac:AccountingSupplierParty>", 1), "base 64"},
+		"too deep": {strings.Replace(ubl, "</Invoice>", strings.Repeat("<a>", 40)+strings.Repeat("</a>", 40)+"</Invoice>",
+			1), "deep"},
+		"too large": {strings.Replace(ubl, "Thank you", strings.Repeat("x", 32<<20), 1), "bytes"},
 	} {
 		if d, _, err := en16931.Read([]byte(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v %v", name, d != nil, err)
@@ -148,7 +153,8 @@ func TestReaderIsStrictAndBounded(t *testing.T) {
 func TestWhatIsNotUnderstoodIsNamed(t *testing.T) {
 	text := string(en16931.WriteUBL(sample(en16931.PeppolBIS())))
 	text = strings.Replace(text, `currencyID="EUR">190.84`, `currencyID="USD">190.84`, 1)
-	text = strings.Replace(text, "<cac:PaymentTerms>", "<cac:DeliveryTerms><cbc:ID>EXW</cbc:ID></cac:DeliveryTerms><cac:PaymentTerms>", 1)
+	text = strings.Replace(text, "<cac:PaymentTerms>",
+		"<cac:DeliveryTerms><cbc:ID>EXW</cbc:ID></cac:DeliveryTerms><cac:PaymentTerms>", 1)
 	d, unknown, err := en16931.Read([]byte(text))
 	want := []string{"Invoice/InvoiceLine[1]/LineExtensionAmount/@currencyID", "Invoice/DeliveryTerms"}
 	if err != nil || !slices.Equal(unknown, want) || d.Number != "R-2026-17" {

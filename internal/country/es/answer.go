@@ -198,7 +198,8 @@ func flaw(code, text string) []fault.Fault {
 }
 
 func idLost() fault.Fault {
-	return fault.Warn("", fault.AuthorityIDUnavailable, "the record is registered; its CSV was in an answer that got lost, and AEAT does not give it again")
+	return fault.Warn("", fault.AuthorityIDUnavailable,
+		"the record is registered; its CSV was in an answer that got lost, and AEAT does not give it again")
 }
 
 // document is the answer with this record's line alone: the CSV, the time and
@@ -242,8 +243,10 @@ func envelopeState(line string) string {
 func (l *answerLine) write(w *xmltree.Writer) {
 	w.Start("sfR:RespuestaLinea")
 	w.Group("sfR:IDFactura", l.id.leaves("")...)
-	w.Group("sfR:Operacion", "sf:TipoOperacion", l.operation, "?sf:Subsanacion", l.amends, "?sf:RechazoPrevio", l.rejected, "?sf:SinRegistroPrevio", l.unknown)
-	w.Leaves("?sfR:RefExterna", l.reference, "sfR:EstadoRegistro", l.state, "?sfR:CodigoErrorRegistro", l.code, "?sfR:DescripcionErrorRegistro", l.text)
+	w.Group("sfR:Operacion", "sf:TipoOperacion", l.operation, "?sf:Subsanacion", l.amends, "?sf:RechazoPrevio",
+		l.rejected, "?sf:SinRegistroPrevio", l.unknown)
+	w.Leaves("?sfR:RefExterna", l.reference, "sfR:EstadoRegistro", l.state, "?sfR:CodigoErrorRegistro", l.code,
+		"?sfR:DescripcionErrorRegistro", l.text)
 	if l.duplicate {
 		w.Group("sfR:RegistroDuplicado", "sf:IdPeticionRegistroDuplicado", l.request, "sf:EstadoRegistroDuplicado", l.heldState,
 			"?sf:CodigoErrorRegistro", l.heldCode, "?sf:DescripcionErrorRegistro", l.heldText)

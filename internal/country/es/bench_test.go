@@ -17,7 +17,8 @@ func thousand(tb testing.TB, ch country.Channel, run int, last country.Link) []c
 	acme := business("Acme Ibérica, S.A.", "ES", "A28015865")
 	filings := make([]country.Filing, 1000)
 	for i := range filings {
-		d := draft(fmt.Sprintf("B%d-%d", run, i), acme, line("Café molido", 12100, "21"), line("Pan", 104, "4"), line("Agua", 110, "10"))
+		d := draft(fmt.Sprintf("B%d-%d", run, i), acme, line("Café molido", 12100, "21"), line("Pan", 104, "4"),
+			line("Agua", 110, "10"))
 		d.Now, d.Previous = time.Now(), last
 		f, err := ch.Prepare(d)
 		if err != nil {

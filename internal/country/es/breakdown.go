@@ -70,8 +70,10 @@ func (d *detail) write(w *xmltree.Writer) {
 	if d.surcharge != "" {
 		extra = euros(d.extra)
 	}
-	w.Group("sf:DetalleDesglose", "sf:Impuesto", d.tax, "sf:ClaveRegimen", d.regime, graded, d.grade, "?sf:TipoImpositivo", d.rate,
-		"sf:BaseImponibleOimporteNoSujeto", euros(d.base), "?sf:CuotaRepercutida", amount, "?sf:TipoRecargoEquivalencia", d.surcharge, "?sf:CuotaRecargoEquivalencia", extra)
+	w.Group("sf:DetalleDesglose", "sf:Impuesto", d.tax, "sf:ClaveRegimen", d.regime, graded, d.grade,
+		"?sf:TipoImpositivo", d.rate,
+		"sf:BaseImponibleOimporteNoSujeto", euros(d.base), "?sf:CuotaRepercutida", amount, "?sf:TipoRecargoEquivalencia",
+		d.surcharge, "?sf:CuotaRecargoEquivalencia", extra)
 }
 
 // euros writes cents as the authority wants amounts: 1234.50, -0.05.
@@ -195,7 +197,8 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 			main = j
 		default:
 			return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, j, "regime"), fault.ValidationMatchInvalid,
-				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "), regimeSurcharge, transaction.Withholding)}
+				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "),
+				regimeSurcharge, transaction.Withholding)}
 		}
 	}
 	if main < 0 {
@@ -247,7 +250,8 @@ func misplacedType(t *transaction.Transaction, i int, tax transaction.Tax) strin
 		return at.Exported()
 	case services && tax.Type == transaction.TaxExport:
 		return "does not fit services, which are OUTSIDE where the customer is abroad; those of article 21.5 are said with the code E2"
-	case tax.Type == transaction.TaxReverse && t.Customer != nil && t.Customer.Type != transaction.Business && isAway(t, taxOf(tax.Regime)):
+	case tax.Type == transaction.TaxReverse && t.Customer != nil && t.Customer.Type != transaction.Business &&
+		isAway(t, taxOf(tax.Regime)):
 		return "does not fit a consumer, who owes no tax: services abroad are OUTSIDE"
 	}
 	return ""
@@ -270,7 +274,8 @@ func checkSurcharge(d detail) string {
 	if d.tax != taxIVA || d.grade != "S1" {
 		return "belongs to lines that bear IVA"
 	}
-	allowed := map[string][]string{"21": {"5.2", "1.75"}, "10": {"1.4"}, "7.5": {"1"}, "5": {"0.62"}, "4": {"0.5"}, "2": {"0.26"}, "0": {"0"}}[d.rate]
+	allowed := map[string][]string{"21": {"5.2", "1.75"}, "10": {"1.4"}, "7.5": {"1"}, "5": {"0.62"}, "4": {"0.5"},
+		"2": {"0.26"}, "0": {"0"}}[d.rate]
 	if !slices.Contains(allowed, d.surcharge) {
 		return fmt.Sprintf("is no surcharge of the rate %s: allowed is %s", d.rate, strings.Join(allowed, " or "))
 	}
@@ -296,7 +301,8 @@ func misfits(b breakdown) []fault.Fault {
 		}
 		if d.base > 0 && d.amount < 0 || d.base < 0 && d.amount > 0 {
 			return []fault.Fault{fault.At("items", fault.FieldNotValid,
-				"have a tax of %s on a net of %s at %s %%: the tax authority refuses opposite signs", euros(d.amount), euros(d.base), d.rate)}
+				"have a tax of %s on a net of %s at %s %%: the tax authority refuses opposite signs", euros(d.amount),
+				euros(d.base), d.rate)}
 		}
 	}
 	return nil

@@ -124,7 +124,8 @@ func TestChainIsUnbrokenUnderAnyRunOfMishaps(t *testing.T) {
 		defer func() { s.office.close() }()
 		var last *country.Draft
 		for i := range rapid.IntRange(3, 18).Draw(rt, "actions") {
-			switch rapid.SampledFrom([]string{"issue", "issue", "issue", "send", "mishap", "restart", "restart all"}).Draw(rt, "action") {
+			switch rapid.SampledFrom([]string{"issue", "issue", "issue", "send", "mishap", "restart", "restart all"}).Draw(rt,
+				"action") {
 			case "issue":
 				d := issued(rt, i, last, s.states)
 				f := s.office.prepare(d, s.head)

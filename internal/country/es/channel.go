@@ -86,13 +86,15 @@ func (ch *channel) client(c country.Credentials) (*http.Client, error) {
 }
 
 // call makes one SOAP call and answers the element in the body of the answer.
-func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64, c country.Credentials) (*xmltree.Element, country.Reply, error) {
+func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64,
+	c country.Credentials) (*xmltree.Element, country.Reply, error) {
 	client, err := ch.client(c)
 	if err != nil {
 		return nil, country.Reply{}, err
 	}
-	reply, err := country.Request{URL: ch.at.BaseURL + aeatwire.ServicePath, Header: []string{"Content-Type", soap.V11.ContentType(""), "SOAPAction", `""`},
-		Body: body, BytesMax: bytesMax}.Do(ctx, client)
+	reply, err := country.Request{URL: ch.at.BaseURL + aeatwire.ServicePath,
+		Header: []string{"Content-Type", soap.V11.ContentType(""), "SOAPAction", `""`},
+		Body:   body, BytesMax: bytesMax}.Do(ctx, client)
 	if err != nil {
 		// A TLS alert from the other side: in TLS 1.3 a certificate is refused
 		// after the handshake, when the request has left and was not read.
@@ -254,7 +256,8 @@ func late(own []enclosure, now time.Time) bool {
 // resolveDuplicates asks AEAT what it holds under the name of a record that it
 // has already: only the huella tells ours from another's. Where the question
 // has no answer the receipt stays open and the caller asks.
-func (ch *channel) resolveDuplicates(ctx context.Context, filings []country.Filing, receipts []country.Receipt, c country.Credentials) {
+func (ch *channel) resolveDuplicates(ctx context.Context, filings []country.Filing, receipts []country.Receipt,
+	c country.Credentials) {
 	asked := 0
 	for i := range receipts {
 		if !receipts[i].Duplicate || asked == duplicatesAsked {
@@ -274,6 +277,7 @@ func (ch *channel) resolveDuplicates(ctx context.Context, filings []country.Fili
 }
 
 // Poll has nothing to ask: AEAT decides at once.
-func (ch *channel) Poll(_ context.Context, f country.Filing, _ country.Receipt, _ country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(_ context.Context, f country.Filing, _ country.Receipt,
+	_ country.Credentials) (country.Receipt, error) {
 	return country.Receipt{}, fmt.Errorf("polling %s: the authority decides at once", f.Number)
 }

@@ -18,10 +18,13 @@ const numberPattern = `^[!#-&(-;?-~]([ !#-&(-;?-~]*[!#-&(-;?-~])?$`
 // checks find what the authority would refuse and the body alone can tell.
 func (p *pack) checks() []country.Check {
 	party := func(name string) []string {
-		return []string{name + ".type", name + ".legal_name", name + ".tax_information", name + ".address.country_code", name + ".address.postal_code"}
+		return []string{name + ".type", name + ".legal_name", name + ".tax_information", name + ".address.country_code",
+			name + ".address.postal_code"}
 	}
-	lines := []string{"items.*.tax_breakdowns", "items.*.classification", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount",
-		"customer.type", "customer.tax_information", "customer.address.country_code", "customer.address.postal_code", "currency_code", "exchange_rate", "transaction_date"}
+	lines := []string{"items.*.tax_breakdowns", "items.*.classification", "items.*.type", "items.*.quantity",
+		"items.*.unit_price", "items.*.discount",
+		"customer.type", "customer.tax_information", "customer.address.country_code", "customer.address.postal_code",
+		"currency_code", "exchange_rate", "transaction_date"}
 	return []country.Check{
 		{Reads: party("customer"), Find: func(c country.Case) []fault.Fault {
 			_, wrong := partyID(c.Transaction.Customer, "customer")
@@ -37,7 +40,8 @@ func (p *pack) checks() []country.Check {
 			return wrong
 		}},
 		{Reads: lines, Find: func(c country.Case) []fault.Fault { return silentZeroes(c.Transaction, p.classify(c)) }},
-		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items", "delivery_date")...), Amounts: true, Find: p.contradictions},
+		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items", "delivery_date")...),
+			Amounts: true, Find: p.contradictions},
 	}
 }
 
@@ -66,7 +70,8 @@ func (p *pack) contradictions(c country.Case) []fault.Fault {
 	if len(wrong) > 0 {
 		return nil
 	}
-	r := &record{id: invoiceID{Number: t.Number, Day: day(t.Date, p.by.Zone)}, customer: customer, sums: sums, qualified: qualified(t)}
+	r := &record{id: invoiceID{Number: t.Number, Day: day(t.Date, p.by.Zone)}, customer: customer, sums: sums,
+		qualified: qualified(t)}
 	late := r.happened(t, c.Now)
 	if t.Kind == transaction.Adjustment {
 		// The original decides between types; whatever it is, a named reason must fit.
@@ -96,7 +101,8 @@ func adjustmentAhead(t *transaction.Transaction) (kind, method string) {
 func (p *pack) checkNumber(number string) []fault.Fault {
 	for _, rule := range p.facts.Patterns {
 		if rule.Field == "transaction_number" && !rule.Pattern.Match(number) || len(number) > referenceMax {
-			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "must be at most %d %s", referenceMax, rule.Reason)}
+			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "must be at most %d %s", referenceMax,
+				rule.Reason)}
 		}
 	}
 	return nil
@@ -108,7 +114,8 @@ func (p *pack) checkDay(at, now time.Time, where *time.Location) []fault.Fault {
 	on := at.In(where).Format(time.DateOnly)
 	switch {
 	case on < p.facts.Dates.Earliest:
-		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must not be before %s: the tax authority takes no earlier invoices", firstDay)}
+		return []fault.Fault{fault.At(field, fault.FieldNotValid,
+			"must not be before %s: the tax authority takes no earlier invoices", firstDay)}
 	case !now.IsZero() && on > now.In(where).Format(time.DateOnly):
 		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must not be after today")}
 	}
@@ -120,7 +127,8 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 	found := append(checkSoftware(s.Settings[settingSoftware]), checkAgent(s.Settings[settingAgent])...)
 	found = append(found, checkObliged(s)...)
 	if s.LegalName != "" && (plain(s.LegalName, nameMax) != strings.TrimSpace(s.LegalName)) {
-		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most %d printable characters: a record has room for no more", nameMax))
+		found = append(found, fault.At("legal_name", fault.FieldNotValid,
+			"must be at most %d printable characters: a record has room for no more", nameMax))
 	}
 	if taxid.NIF(s.TaxNumber) == "" {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "must be a Spanish NIF"))

@@ -18,7 +18,8 @@ import (
 
 func check(d country.Draft) []string {
 	var found []string
-	for _, f := range es.Pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both, Now: d.Now}) {
+	for _, f := range es.Pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both,
+		Now: d.Now}) {
 		found = append(found, string(f.Code)+" "+f.Field)
 	}
 	return found
@@ -28,7 +29,8 @@ func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	acme := business("Acme", "ES", "A28015865")
 	person := &transaction.Party{LegalName: "Ana", Type: transaction.Individual}
 	with := func(rate, regime, kind, code string) transaction.Item {
-		return line("x", 1000, "", transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included, Type: kind, Code: code})
+		return line("x", 1000, "", transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included,
+			Type: kind, Code: code})
 	}
 	change := func(fn func(*country.Draft)) country.Draft {
 		d := draft("A-1", acme, line("x", 1210, "21"))
@@ -48,39 +50,73 @@ func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		draft country.Draft
 		want  string
 	}{
-		{"number with a quote", change(func(d *country.Draft) { d.Transaction.Number = `A"1` }), "field_not_valid transaction_number"},
-		{"number beyond ASCII", change(func(d *country.Draft) { d.Transaction.Number = "Ñ-1" }), "field_not_valid transaction_number"},
-		{"number with a blank at its end", change(func(d *country.Draft) { d.Transaction.Number = "A " }), "field_not_valid transaction_number"},
-		{"day before the law", change(func(d *country.Draft) { d.Transaction.Date = time.Date(2024, 10, 27, 22, 59, 59, 0, time.UTC) }), "field_not_valid transaction_date"},
-		{"tomorrow", change(func(d *country.Draft) { d.Transaction.Date = d.Now.AddDate(0, 0, 1) }), "field_not_valid transaction_date"},
-		{"wrong NIF", draft("A-1", business("Acme", "ES", "A28015866"), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
-		{"wrong VAT number", draft("A-1", business("Acme", "DE", "DE1"), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
-		{"long foreign number", draft("A-1", business("Acme", "US", strings.Repeat("1", 21)), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
-		{"wrong issuer", change(func(d *country.Draft) { d.Transaction.Issuer = business("M", "ES", "B1") }), "field_not_valid issuer.tax_information.tax_number"},
+		{"number with a quote", change(func(d *country.Draft) {
+			d.Transaction.Number = `A"1`
+		}), "field_not_valid transaction_number"},
+		{"number beyond ASCII", change(func(d *country.Draft) {
+			d.Transaction.Number = "Ñ-1"
+		}), "field_not_valid transaction_number"},
+		{"number with a blank at its end", change(func(d *country.Draft) {
+			d.Transaction.Number = "A "
+		}), "field_not_valid transaction_number"},
+		{"day before the law", change(func(d *country.Draft) {
+			d.Transaction.Date = time.Date(2024, 10, 27, 22, 59, 59, 0, time.UTC)
+		}), "field_not_valid transaction_date"},
+		{"tomorrow", change(func(d *country.Draft) {
+			d.Transaction.Date = d.Now.AddDate(0, 0, 1)
+		}), "field_not_valid transaction_date"},
+		{"wrong NIF", draft("A-1", business("Acme", "ES", "A28015866"), line("x", 1210, "21")),
+			"field_not_valid customer.tax_information.tax_number"},
+		{"wrong VAT number", draft("A-1", business("Acme", "DE", "DE1"), line("x", 1210, "21")),
+			"field_not_valid customer.tax_information.tax_number"},
+		{"long foreign number", draft("A-1", business("Acme", "US", strings.Repeat("1", 21)), line("x", 1210, "21")),
+			"field_not_valid customer.tax_information.tax_number"},
+		{"wrong issuer", change(func(d *country.Draft) {
+			d.Transaction.Issuer = business("M", "ES", "B1")
+		}), "field_not_valid issuer.tax_information.tax_number"},
 		{"large simplified", draft("A-1", nil, line("x", 300_001, "21")), "field_required customer"},
-		{"large sale to somebody without a NIF", draft("A-1", person, line("x", 300_001, "21")), "field_required customer.tax_information.tax_number"},
-		{"margin of used goods", draft("A-1", acme, with("21", "VAT", "", "03")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"margin of a travel agency", draft("A-1", acme, with("21", "VAT", "", "S1-05")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")), "validation_match_invalid items.0.tax_breakdowns.0.type"},
-		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", transaction.TaxIntraEU, "")), "validation_match_invalid customer.tax_information.tax_number"},
-		{"collection for others to a foreigner", draft("A-1", business("X", "US", "1"), with("0", "VAT", "", "N1-10")), "validation_match_invalid customer.tax_information.tax_number"},
+		{"large sale to somebody without a NIF", draft("A-1", person, line("x", 300_001, "21")),
+			"field_required customer.tax_information.tax_number"},
+		{"margin of used goods", draft("A-1", acme, with("21", "VAT", "", "03")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"margin of a travel agency", draft("A-1", acme, with("21", "VAT", "", "S1-05")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")),
+			"validation_match_invalid items.0.tax_breakdowns.0.type"},
+		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", transaction.TaxIntraEU, "")),
+			"validation_match_invalid customer.tax_information.tax_number"},
+		{"collection for others to a foreigner", draft("A-1", business("X", "US", "1"), with("0", "VAT", "", "N1-10")),
+			"validation_match_invalid customer.tax_information.tax_number"},
 		{"no tax", draft("A-1", acme, line("x", 1000, "")), "field_required items.0.tax_breakdowns"},
-		{"withholding alone", draft("A-1", acme, line("x", 1000, "", transaction.Tax{Rate: percent("15"), Regime: "RET"})), "field_required items.0.tax_breakdowns"},
-		{"two taxes", draft("A-1", acme, line("x", 1000, "21", transaction.Tax{Rate: percent("7"), Regime: "IGIC", Mode: transaction.Included})), "validation_match_invalid items.0.tax_breakdowns.1.regime"},
-		{"unknown code", draft("A-1", acme, with("21", "VAT", "", "Z9")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"regime of groups", draft("A-1", acme, with("21", "VAT", "", "06")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"exempt export in the general regime", draft("A-1", acme, with("0", "VAT", "", "E2-01")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"exemption of the islands", draft("A-1", acme, with("0", "VAT", "", "E7")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"lease at 10", draft("A-1", acme, with("10", "VAT", "", "11")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"exempt with a rate", draft("A-1", acme, with("21", "VAT", transaction.TaxExempt, "")), "validation_match_invalid items.0.tax_breakdowns.0.rate"},
-		{"three decimals", draft("A-1", acme, with("7.125", "IGIC", "", "")), "field_not_valid items.0.tax_breakdowns.0.rate"},
-		{"surcharge of another rate", draft("A-1", acme, line("x", 1000, "21", transaction.Tax{Rate: percent("1.4"), Regime: "RE", Mode: transaction.Included})), "validation_match_invalid items.0.tax_breakdowns.1.rate"},
+		{"withholding alone", draft("A-1", acme, line("x", 1000, "", transaction.Tax{Rate: percent("15"), Regime: "RET"})),
+			"field_required items.0.tax_breakdowns"},
+		{"two taxes", draft("A-1", acme, line("x", 1000, "21",
+			transaction.Tax{Rate: percent("7"), Regime: "IGIC", Mode: transaction.Included})),
+			"validation_match_invalid items.0.tax_breakdowns.1.regime"},
+		{"unknown code", draft("A-1", acme, with("21", "VAT", "", "Z9")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"regime of groups", draft("A-1", acme, with("21", "VAT", "", "06")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"exempt export in the general regime", draft("A-1", acme, with("0", "VAT", "", "E2-01")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"exemption of the islands", draft("A-1", acme, with("0", "VAT", "", "E7")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"lease at 10", draft("A-1", acme, with("10", "VAT", "", "11")),
+			"validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"exempt with a rate", draft("A-1", acme, with("21", "VAT", transaction.TaxExempt, "")),
+			"validation_match_invalid items.0.tax_breakdowns.0.rate"},
+		{"three decimals", draft("A-1", acme, with("7.125", "IGIC", "", "")),
+			"field_not_valid items.0.tax_breakdowns.0.rate"},
+		{"surcharge of another rate", draft("A-1", acme,
+			line("x", 1000, "21", transaction.Tax{Rate: percent("1.4"), Regime: "RE", Mode: transaction.Included})),
+			"validation_match_invalid items.0.tax_breakdowns.1.rate"},
 		{"thirteen details", draft("A-1", acme, thirteen...), "field_not_valid items"},
 		{"thirteen digits", draft("A-1", acme, line("x", 100_000_000_000_000, "21")), "field_not_valid items"},
 		{"rounded away", draft("A-1", acme, crumbs...), "field_not_valid items"},
 		{"nothing printable", draft("A-1", acme, line("\u0001", 1210, "21")), "field_not_valid items.0.name"},
 		{"bad debt of a foreigner", change(func(d *country.Draft) {
-			d.Transaction.Kind, d.Transaction.Reason, d.Transaction.Customer = transaction.Adjustment, "R3", business("X", "US", "1")
+			d.Transaction.Kind, d.Transaction.Reason, d.Transaction.Customer = transaction.Adjustment, "R3",
+				business("X", "US", "1")
 		}), "validation_match_invalid customer.tax_information.tax_number"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -101,9 +137,10 @@ func TestLimitsAreTakenAtThemselves(t *testing.T) {
 		"first day": atMidnight, "end of today": lateToday,
 		"number of 50":       draft(strings.Repeat("1", 50), acme, line("x", 1210, "21")),
 		"simplified of 3000": draft("T", nil, line("x", 300_000, "21")),
-		"individual of 3000": draft("A-1", &transaction.Party{LegalName: "Ana", Type: transaction.Individual}, line("x", 300_000, "21")),
-		"largest amount":     draft("A-1", acme, line("x", 99_999_999_999_999, "21")),
-		"number of 20":       draft("A-1", business("Acme", "US", strings.Repeat("1", 20)), line("x", 1210, "21")),
+		"individual of 3000": draft("A-1", &transaction.Party{LegalName: "Ana", Type: transaction.Individual},
+			line("x", 300_000, "21")),
+		"largest amount": draft("A-1", acme, line("x", 99_999_999_999_999, "21")),
+		"number of 20":   draft("A-1", business("Acme", "US", strings.Repeat("1", 20)), line("x", 1210, "21")),
 	} {
 		if got := check(d); len(got) > 0 {
 			t.Errorf("%s: %v", name, got)
@@ -172,14 +209,17 @@ func TestCompaniesAreCheckedForTheirSoftware(t *testing.T) {
 		{"defaults", nil, supplier, nif, ""},
 		{"facts' default", es.Pack().Facts.Settings[0].Default, supplier, "ES" + nif, ""},
 		{"producer in Spain", good, strings.Repeat("ñ", 120), nif, ""},
-		{"producer abroad", map[string]any{"name": "Nord GmbH", "tax_number": "DE111111125", "country_code": "DE"}, supplier, nif, ""},
+		{"producer abroad", map[string]any{"name": "Nord GmbH", "tax_number": "DE111111125", "country_code": "DE"}, supplier,
+			nif, ""},
 		{"long name", nil, strings.Repeat("ñ", 121), nif, "field_not_valid legal_name"},
 		{"wrong number", nil, supplier, "B1", "field_not_valid tax_information.tax_number"},
 		{"no object", "Norte", supplier, nif, "field_not_valid settings.software"},
 		{"name alone", map[string]any{"name": "Norte"}, supplier, nif, "validation_match_invalid settings.software.name"},
-		{"wrong producer", map[string]any{"name": "Norte", "tax_number": "B1"}, supplier, nif, "field_not_valid settings.software.tax_number"},
+		{"wrong producer", map[string]any{"name": "Norte", "tax_number": "B1"}, supplier, nif,
+			"field_not_valid settings.software.tax_number"},
 		{"system id", map[string]any{"system_id": "Ñ1"}, supplier, nif, "field_not_valid settings.software.system_id"},
-		{"long version", map[string]any{"version": strings.Repeat("1", 51)}, supplier, nif, "field_not_valid settings.software.version"},
+		{"long version", map[string]any{"version": strings.Repeat("1", 51)}, supplier, nif,
+			"field_not_valid settings.software.version"},
 		{"flag", map[string]any{"serves_many": "yes"}, supplier, nif, "field_not_valid settings.software.serves_many"},
 		{"unknown key", map[string]any{"colour": "red"}, supplier, nif, "field_not_valid settings.software.colour"},
 		{"empty", map[string]any{"version": " "}, supplier, nif, "field_not_valid settings.software.version"},
@@ -193,7 +233,8 @@ func TestCompaniesAreCheckedForTheirSoftware(t *testing.T) {
 // Who files for a company, and who does not file at all.
 func TestCompaniesAreToldWhatAppliesToThem(t *testing.T) {
 	at := func(postal string, settings country.Settings) string {
-		s := country.Supplier{LegalName: supplier, TaxNumber: nif, Settings: settings, Address: transaction.Address{CountryCode: "ES", PostalCode: postal}}
+		s := country.Supplier{LegalName: supplier, TaxNumber: nif, Settings: settings,
+			Address: transaction.Address{CountryCode: "ES", PostalCode: postal}}
 		var found []string
 		for _, f := range es.Pack().CheckCompany(s, country.Credentials{}) {
 			found = append(found, string(f.Code)+" "+f.Field)
@@ -209,10 +250,13 @@ func TestCompaniesAreToldWhatAppliesToThem(t *testing.T) {
 		settings country.Settings
 		want     string
 	}{
-		{"28001", nil, ""}, {"01001", nil, elsewhere}, {"20001", nil, elsewhere}, {"48001", nil, elsewhere}, {"31001", nil, elsewhere}, {"02001", nil, ""}, {"35001", nil, ""},
+		{"28001", nil, ""}, {"01001", nil, elsewhere}, {"20001", nil, elsewhere}, {"48001", nil, elsewhere},
+		{"31001", nil, elsewhere}, {"02001", nil, ""}, {"35001", nil, ""},
 		{"48001", country.Settings{"common_territory": true}, ""},
-		{"28001", country.Settings{"sii": true}, "unsupported_operation settings.sii"}, {"28001", country.Settings{"sii": false}, ""},
-		{"28001", agent("Gestoría Norte SL", "B12345674"), ""}, {"28001", agent("Gestoría Norte SL", "B1"), "field_not_valid settings.representative.tax_number"},
+		{"28001", country.Settings{"sii": true}, "unsupported_operation settings.sii"},
+		{"28001", country.Settings{"sii": false}, ""},
+		{"28001", agent("Gestoría Norte SL", "B12345674"), ""},
+		{"28001", agent("Gestoría Norte SL", "B1"), "field_not_valid settings.representative.tax_number"},
 		{"28001", agent("", "B12345674"), "field_not_valid settings.representative.name"},
 		{"28001", country.Settings{"representative": "Norte"}, "field_not_valid settings.representative"},
 		{"28001", country.Settings{"representative": map[string]any{}}, ""},
@@ -237,12 +281,15 @@ func TestAdviserFilesForTheCompany(t *testing.T) {
 	}
 	adviser := country.Credentials{PKCS12: file, Password: password}
 	own := byName(t, "business")
-	if _, err := o.channel.Send(t.Context(), []country.Filing{o.prepare(own, country.Link{})}, adviser); !errors.Is(err, country.ErrCredentials) {
+	if _, err := o.channel.Send(t.Context(), []country.Filing{o.prepare(own, country.Link{})}, adviser); !errors.Is(err,
+		country.ErrCredentials) {
 		t.Fatalf("an adviser whom the company does not name: %v", err)
 	}
-	own.Supplier.Settings = country.Settings{"representative": map[string]any{"name": "Gestoría Norte SL", "tax_number": "B12345674"}}
+	own.Supplier.Settings = country.Settings{"representative": map[string]any{"name": "Gestoría Norte SL",
+		"tax_number": "B12345674"}}
 	f := o.prepare(own, country.Link{})
-	if !strings.Contains(string(f.Report), "<sf:Representante>\n<sf:NombreRazon>Gestoría Norte SL</sf:NombreRazon>\n<sf:NIF>B12345674<") {
+	if !strings.Contains(string(f.Report),
+		"<sf:Representante>\n<sf:NombreRazon>Gestoría Norte SL</sf:NombreRazon>\n<sf:NIF>B12345674<") {
 		t.Errorf("%s", f.Report)
 	}
 	for _, ask := range []bool{false, true} { // before anything was filed, and after
@@ -286,8 +333,9 @@ func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 		items := pack.Classify(country.Case{Transaction: &d.Transaction})
 		d.Transaction.Items = items
 		got := pack.Imprint(country.Issue{
-			Transaction: &d.Transaction, Totals: d.Totals, Original: d.Original, QRCode: f.QRCode, AuthorityID1: "A-CSV", AuthorityID2: f.AuthorityID,
-			Filing: &f, Language: "ES", Location: d.Location,
+			Transaction: &d.Transaction, Totals: d.Totals, Original: d.Original, QRCode: f.QRCode, AuthorityID1: "A-CSV",
+			AuthorityID2: f.AuthorityID,
+			Filing:       &f, Language: "ES", Location: d.Location,
 		})
 		if text := strings.Join(append([]string{got.Title}, got.Texts...), "|"); text != want {
 			t.Errorf("%s: %q instead of %q", name, text, want)
@@ -298,7 +346,9 @@ func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 			}
 			continue
 		}
-		if len(got.Codes) != 1 || got.Codes[0].Title != "QR tributario:" || !strings.Contains(got.Codes[0].Caption, "Factura verificable en la sede electrónica de la AEAT") || got.Codes[0].Text != f.QRCode {
+		if len(got.Codes) != 1 || got.Codes[0].Title != "QR tributario:" ||
+			!strings.Contains(got.Codes[0].Caption, "Factura verificable en la sede electrónica de la AEAT") ||
+			got.Codes[0].Text != f.QRCode {
 			t.Errorf("%s: %+v", name, got.Codes)
 		}
 		if !got.Codes[0].Leading {
@@ -307,7 +357,8 @@ func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 		if (got.Kind == transaction.Invoice) != (name == "full invoice for a simplified one") {
 			t.Errorf("%s: printed like %q", name, got.Kind)
 		}
-		if asJSON(got.Identifiers) != asJSON([]country.Identifier{{Label: "CSV", Value: "A-CSV"}, {Label: "Huella", Value: f.AuthorityID}}) {
+		if asJSON(got.Identifiers) != asJSON([]country.Identifier{{Label: "CSV", Value: "A-CSV"},
+			{Label: "Huella", Value: f.AuthorityID}}) {
 			t.Errorf("%s: %+v", name, got.Identifiers)
 		}
 	}
@@ -332,7 +383,8 @@ func TestForeignCurrencyIsFiledInEuros(t *testing.T) {
 func TestLargeInvoicesAreMarked(t *testing.T) {
 	o := open(t, es.Pack())
 	acme := business("Acme", "ES", "A28015865")
-	for cents, marked := range map[int64]bool{10_000_000_000: true, 9_999_999_999: false, -10_000_000_000: true, -9_999_999_999: false} {
+	for cents, marked := range map[int64]bool{10_000_000_000: true, 9_999_999_999: false, -10_000_000_000: true,
+		-9_999_999_999: false} {
 		f := o.prepare(draft("A-1", acme, line("Buque", cents, "21")), country.Link{})
 		if strings.Contains(string(f.Report), "<sf:Macrodato>S<") != marked {
 			t.Errorf("%d: %s", cents, f.Report)

@@ -39,7 +39,8 @@ func obligations() []country.Obligation {
 	const source = "Real Decreto 1007/2023, disposición final cuarta, as Real Decreto-ley 15/2025 has it"
 	return []country.Obligation{
 		{Since: "2027-01-01", Whom: "Companies that pay corporate tax (Impuesto sobre Sociedades)", Source: source},
-		{Since: "2027-07-01", Whom: "Everybody else in business: the self-employed, and non-residents with a permanent establishment", Source: source},
+		{Since: "2027-07-01",
+			Whom: "Everybody else in business: the self-employed, and non-residents with a permanent establishment", Source: source},
 	}
 }
 
@@ -72,7 +73,8 @@ func checkAgent(value any) []fault.Fault {
 	name, _ := own[agentName].(string)
 	number, _ := own[agentTaxNumber].(string)
 	if plain(name, nameMax) == "" || plain(name, nameMax) != name {
-		found = append(found, fault.At(settingsOfAgent+"."+agentName, fault.FieldNotValid, "must have 1 to %d printable characters", nameMax))
+		found = append(found, fault.At(settingsOfAgent+"."+agentName, fault.FieldNotValid,
+			"must have 1 to %d printable characters", nameMax))
 	}
 	if taxid.NIF(number) == "" {
 		found = append(found, fault.At(settingsOfAgent+"."+agentTaxNumber, fault.FieldNotValid, "must be a Spanish NIF"))
@@ -85,12 +87,14 @@ func checkAgent(value any) []fault.Fault {
 // 1007/2023, articles 3.1 and 3.3).
 func checkObliged(s country.Supplier) []fault.Fault {
 	if books, _ := s.Settings[settingSII].(bool); books {
-		return []fault.Fault{fault.At("settings."+settingSII, fault.UnsupportedOperation, "is set: a company under SII does not file with VERI*FACTU (Real Decreto 1007/2023, article 3.3)")}
+		return []fault.Fault{fault.At("settings."+settingSII, fault.UnsupportedOperation,
+			"is set: a company under SII does not file with VERI*FACTU (Real Decreto 1007/2023, article 3.3)")}
 	}
 	if common, _ := s.Settings[settingCommon].(bool); common || strings.ToUpper(s.Address.CountryCode) != "ES" {
 		return nil
 	}
-	system := map[string]string{"01": "TicketBAI of Álava", "20": "TicketBAI of Gipuzkoa", "48": "TicketBAI of Bizkaia", "31": "the rules of Navarre"}[province(s.Address.PostalCode)]
+	system := map[string]string{"01": "TicketBAI of Álava", "20": "TicketBAI of Gipuzkoa", "48": "TicketBAI of Bizkaia",
+		"31": "the rules of Navarre"}[province(s.Address.PostalCode)]
 	if system == "" {
 		return nil
 	}

@@ -22,7 +22,8 @@ const bySubstitution = "-S"
 func corrections() []country.Correction {
 	return []country.Correction{
 		{
-			Kind: transaction.Adjustment, Several: true, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
+			Kind: transaction.Adjustment, Several: true,
+			Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
 			Reasons: []country.Meaning{
 				{Code: "R1", Meaning: "Founded error in law and articles 80.1, 80.2 and 80.6 (the default where the original is not simplified), by difference"},
 				{Code: "R2", Meaning: "Article 80.3: insolvency of the customer, by difference"},
@@ -102,7 +103,8 @@ func anotherCustomer(r *record, in *country.Draft, about original) *fault.Fault 
 	if mended, _ := partyID(lastMended(in.Original), "customer"); mended != nil {
 		before = mended
 	}
-	if r.method != "I" || r.kind == "R5" || before == nil || r.customer == nil || cmp.Or(before.NIF, before.ID) == cmp.Or(r.customer.NIF, r.customer.ID) {
+	if r.method != "I" || r.kind == "R5" || before == nil || r.customer == nil ||
+		cmp.Or(before.NIF, before.ID) == cmp.Or(r.customer.NIF, r.customer.ID) {
 		return nil
 	}
 	f := fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
@@ -116,7 +118,8 @@ func anotherCustomer(r *record, in *country.Draft, about original) *fault.Fault 
 func (r *record) replace(list []sale.Original, of []original) error {
 	for i, share := range list {
 		if !of[i].simplified || of[i].unnamed {
-			return invalid(fault.At("reason", fault.ValidationMatchInvalid, "does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
+			return invalid(fault.At("reason", fault.ValidationMatchInvalid,
+				"does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
 		}
 		r.replaced = append(r.replaced, of[i].id)
 		r.effects = append(r.effects, country.Effect{Amount: -share.Amount, Rest: -share.Amount, Exact: true})
@@ -130,7 +133,8 @@ func (p *pack) substitute(r *record, list []sale.Original) error {
 	var all breakdown
 	for _, share := range list {
 		if slices.ContainsFunc(share.Transaction.Items, itemOnMargin) {
-			return invalid(fault.At("reason", fault.UnsupportedOperation, "does not fit: what is taxed on its margin is corrected by difference, because a substitution would show the tax (Ley 37/1992, articles 138 and 142)"))
+			return invalid(fault.At("reason", fault.UnsupportedOperation,
+				"does not fit: what is taxed on its margin is corrected by difference, because a substitution would show the tax (Ley 37/1992, articles 138 and 142)"))
 		}
 		if len(share.Transaction.Items) == 0 {
 			return invalid(fault.At(share.Path, fault.UnsupportedOperation,
@@ -179,19 +183,24 @@ func (r *record) contradictions(t *transaction.Transaction) []fault.Fault {
 	full := r.kind != "F2" && r.kind != "R5"
 	const number = "customer.tax_information.tax_number"
 	if full && r.customer == nil {
-		found = append(found, fault.At(number, fault.FieldRequired, "must not be empty: an invoice of type %s names its customer", r.kind))
+		found = append(found, fault.At(number, fault.FieldRequired,
+			"must not be empty: an invoice of type %s names its customer", r.kind))
 	}
-	if r.customer != nil && r.customer.NIF == "" && r.customer.IDType != idUncensed && (r.kind == "R3" || r.kind == "R2" && r.customer.IDType != idVAT) {
-		found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for an invoice of type %s", r.kind))
+	if r.customer != nil && r.customer.NIF == "" && r.customer.IDType != idUncensed &&
+		(r.kind == "R3" || r.kind == "R2" && r.customer.IDType != idVAT) {
+		found = append(found, fault.At(number, fault.ValidationMatchInvalid,
+			"must be a Spanish NIF for an invoice of type %s", r.kind))
 	}
 	for _, d := range r.sums.details {
 		switch {
 		case d.grade == "S2" && !full:
 			found = append(found, fault.At(number, fault.FieldRequired, "must not be empty where the customer is liable for the tax"))
 		case d.grade == "E5" && d.tax == taxIVA && (r.customer == nil || r.customer.IDType != idVAT):
-			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be the VAT number of a business in another member state: the supply is exempt by article 25"))
+			found = append(found, fault.At(number, fault.ValidationMatchInvalid,
+				"must be the VAT number of a business in another member state: the supply is exempt by article 25"))
 		case d.regime == "10" && (r.kind != "F1" || r.customer == nil || r.customer.NIF == ""):
-			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for collections for third parties"))
+			found = append(found, fault.At(number, fault.ValidationMatchInvalid,
+				"must be a Spanish NIF for collections for third parties"))
 		default:
 			continue
 		}

@@ -16,7 +16,8 @@ func TestDocumentedCommandsMakeWorkingCredentials(t *testing.T) {
 	needs.Tool(t, "openssl", "openssl")
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		{"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=Comercial Ejemplo SL/serialNumber=" + nif},
+		{"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-keyout", "key.pem", "-out", "cert.pem", "-subj",
+			"/CN=Comercial Ejemplo SL/serialNumber=" + nif},
 		{"pkcs12", "-export", "-inkey", "key.pem", "-in", "cert.pem", "-passout", "pass:secret", "-out", "company.p12"},
 	} {
 		cmd := exec.Command("openssl", args...)
@@ -31,7 +32,8 @@ func TestDocumentedCommandsMakeWorkingCredentials(t *testing.T) {
 	}
 	o := open(t, es.Pack())
 	f := o.prepare(byName(t, "business"), country.Link{})
-	receipts, err := o.channel.Send(t.Context(), []country.Filing{f}, country.Credentials{PKCS12: file, Password: "secret"})
+	receipts, err := o.channel.Send(t.Context(), []country.Filing{f},
+		country.Credentials{PKCS12: file, Password: "secret"})
 	if err != nil || receipts[0].Outcome != country.Accepted {
 		t.Errorf("%s %v", asJSON(receipts), err)
 	}

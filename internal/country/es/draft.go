@@ -51,9 +51,11 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	h := aeatwire.Header{Name: r.issuerName, NIF: r.id.Issuer, Agent: agentOf(in.Supplier), Late: r.late}
 	text := aeatwire.Report(h, w.Bytes())
 	f, err := in.Filing(text, r.id.Number, r.id.Issuer,
-		enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Agent: h.Agent, Late: r.late, Ref: r.reference})
+		enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Agent: h.Agent, Late: r.late,
+			Ref: r.reference})
 	f.DedupeKey, f.AuthorityID, f.Late, f.Unprinted = r.reference, r.huella, in.Late, r.unprinted
-	f.Link = country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number, Name: r.software.id + "/" + r.software.installation}
+	f.Link = country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number,
+		Name: r.software.id + "/" + r.software.installation}
 	if len(r.effects) > 1 {
 		f.Effects = r.effects
 	} else if len(r.effects) == 1 {
@@ -70,7 +72,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 // record turns a draft into a record without its huella.
 func (p *pack) record(in *country.Draft) (*record, error) {
 	if in.Transaction.Kind == transaction.Backfill {
-		return nil, invalid(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
+		return nil, invalid(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General,
+			Message: "a backfill is known here and filed nowhere"})
 	}
 	nif := taxid.NIF(in.Supplier.TaxNumber)
 	if nif == "" {
@@ -84,7 +87,8 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if err := r.follow(in.Previous, nif); err != nil {
 		return nil, err
 	}
-	if in.Original != nil && in.Original.Transaction.Kind == transaction.Adjustment && in.Original.Transaction.Reason == reasonMend {
+	if in.Original != nil && in.Original.Transaction.Kind == transaction.Adjustment &&
+		in.Original.Transaction.Reason == reasonMend {
 		return nil, invalid(mendsOnly("reference_transaction_id", &in.Original.Transaction))
 	}
 	own := invoiceID{Issuer: nif, Number: p.by.NumberOf(&in.Transaction, in.UniqueNumber), Day: day(in.Transaction.Date, where)}

@@ -44,7 +44,8 @@ type pack struct {
 
 // Pack is Spain.
 func Pack() country.Pack {
-	p := &pack{facts: facts(), by: &sale.Rules{Home: home, Money: "EUR", Zone: sale.Zone(timeZone)}, keeper: identity.NewKeeper()}
+	p := &pack{facts: facts(), by: &sale.Rules{Home: home, Money: "EUR", Zone: sale.Zone(timeZone)},
+		keeper: identity.NewKeeper()}
 	return country.Pack{
 		Code:    home,
 		Name:    "Spain",

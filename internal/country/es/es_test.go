@@ -39,9 +39,11 @@ var credentials = sync.OnceValue(func() country.Credentials {
 
 // line is an item with one tax entry.
 func line(name string, price int64, rate string, taxes ...transaction.Tax) transaction.Item {
-	item := transaction.Item{Number: 1, Name: name, Quantity: num.MakeAmount(1, 0), UnitPrice: price, Type: transaction.Goods}
+	item := transaction.Item{Number: 1, Name: name, Quantity: num.MakeAmount(1, 0), UnitPrice: price,
+		Type: transaction.Goods}
 	if rate != "" {
-		item.Taxes = append(item.Taxes, transaction.Tax{Rate: percent(rate), Regime: transaction.VAT, Mode: transaction.Included})
+		item.Taxes = append(item.Taxes, transaction.Tax{Rate: percent(rate), Regime: transaction.VAT,
+			Mode: transaction.Included})
 	}
 	item.Taxes = append(item.Taxes, taxes...)
 	return item
@@ -56,7 +58,8 @@ func percent(text string) num.Amount {
 }
 
 func business(name, from, number string) *transaction.Party {
-	return &transaction.Party{LegalName: name, Type: transaction.Business, TaxNumber: number, Address: &transaction.Address{CountryCode: from, AddressLine1: "Calle Mayor 1"}}
+	return &transaction.Party{LegalName: name, Type: transaction.Business, TaxNumber: number,
+		Address: &transaction.Address{CountryCode: from, AddressLine1: "Calle Mayor 1"}}
 }
 
 // draft is a document of the supplier. Items are numbered and summed up here.
@@ -76,7 +79,8 @@ func draft(number string, customer *transaction.Party, items ...transaction.Item
 		},
 		Totals: totals,
 		Supplier: country.Supplier{
-			ID: "0123456789abcdef0123456789abcdef", CountryCode: "ES", LegalName: supplier, TaxNumber: nif, Settings: country.Settings{},
+			ID: "0123456789abcdef0123456789abcdef", CountryCode: "ES", LegalName: supplier, TaxNumber: nif,
+			Settings: country.Settings{},
 		},
 		Location: time.FixedZone("CEST", 2*60*60),
 		Now:      day.Add(time.Minute),
@@ -90,13 +94,15 @@ func correction(kind transaction.Kind, number string, of country.Draft, items ..
 	if kind != transaction.Adjustment {
 		d.Transaction.Items, d.Totals = of.Transaction.Items, of.Totals
 	}
-	d.Original = &country.Original{Transaction: of.Transaction, Totals: of.Totals, UniqueNumber: of.UniqueNumber, AuthorityID1: "A-ABCDEFGHIJKLMN"}
+	d.Original = &country.Original{Transaction: of.Transaction, Totals: of.Totals, UniqueNumber: of.UniqueNumber,
+		AuthorityID1: "A-ABCDEFGHIJKLMN"}
 	return d
 }
 
 // refusedBefore is a draft of which AEAT refused an earlier attempt.
 func refusedBefore(d country.Draft) country.Draft {
-	extra := fmt.Sprintf(`{"id":{"issuer":%q,"number":%q,"day":%q}}`, nif, d.Transaction.Number, d.Transaction.Date.In(d.Location).Format("02-01-2006"))
+	extra := fmt.Sprintf(`{"id":{"issuer":%q,"number":%q,"day":%q}}`, nif, d.Transaction.Number,
+		d.Transaction.Date.In(d.Location).Format("02-01-2006"))
 	d.Refused = []country.Filing{{Number: d.Transaction.Number, Extra: []byte(extra)}}
 	return d
 }
@@ -114,13 +120,15 @@ func cases() collection {
 	ticket := draft("T-1", nil, line("Menú del día", 1500, "10"))
 	person := &transaction.Party{LegalName: "Íñigo Muñoz Agüero", Type: transaction.Individual}
 	named := draft("A-2", person, line("Bicicleta", 45000, "21"))
-	abroad := &transaction.Party{LegalName: "Jane Roe", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "US"}}
+	abroad := &transaction.Party{LegalName: "Jane Roe", Type: transaction.Individual,
+		Address: &transaction.Address{CountryCode: "US"}}
 	var list collection
 	list = list.add("business", invoice)
 	list = list.add("simplified", ticket)
 	list = list.add("individual without number", named)
 	list = list.add("individual abroad without number", draft("A-4", abroad, line("Guitarra", 1_210_000, "0")))
-	list = list.add("several rates", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10"), line("Vino", 1210, "21"), line("Vino blanco", 605, "21")))
+	list = list.add("several rates", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10"),
+		line("Vino", 1210, "21"), line("Vino blanco", 605, "21")))
 	list = append(list, taxCases(acme)...)
 	list = append(list, partyCases(acme)...)
 	list = append(list, correctionCases(invoice, ticket, named, acme)...)
@@ -131,15 +139,21 @@ func taxCases(acme *transaction.Party) (list collection) {
 	entry := func(regime, rate, kind, code string) transaction.Tax {
 		return transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included, Type: kind, Code: code}
 	}
-	list = list.add("zero rated", draft("A-10", acme, line("Donativo", 1000, "", entry("VAT", "0", transaction.TaxZero, ""))))
+	list = list.add("zero rated", draft("A-10", acme,
+		line("Donativo", 1000, "", entry("VAT", "0", transaction.TaxZero, ""))))
 	list = list.add("exempt", draft("A-11", acme, line("Curso", 1000, "", typed(transaction.TaxExempt))))
-	list = list.add("reverse charge", draft("A-12", acme, line("Obra", 1000, "", entry("VAT", "0", transaction.TaxReverse, ""))))
+	list = list.add("reverse charge", draft("A-12", acme,
+		line("Obra", 1000, "", entry("VAT", "0", transaction.TaxReverse, ""))))
 	list = list.add("not subject", draft("A-13", acme, line("Suplido", 1000, "", entry("IVA", "0", "", "N1"))))
 	list = list.add("igic and ipsi", draft("A-14", acme, line("Plátanos", 10700, "", entry("IGIC", "7", "", "")),
-		line("Exenta", 500, "", entry("IGIC", "0", transaction.TaxExempt, "E7")), line("Ceuta", 10400, "", entry("IPSI", "4", "", ""))))
+		line("Exenta", 500, "", entry("IGIC", "0", transaction.TaxExempt, "E7")),
+		line("Ceuta", 10400, "", entry("IPSI", "4", "", ""))))
 	list = list.add("cash accounting", draft("A-15", acme, line("Servicio", 12100, "", entry("VAT", "21", "", "S1-07"))))
-	list = list.add("equivalence surcharge", draft("A-16", acme, line("Género", 12620, "21", entry("RE", "5.2", "", "")), line("Otro", 1114, "10", entry("RE", "1.4", "", ""))))
-	list = list.add("withholding", draft("A-17", acme, line("Asesoría", 12100, "21", transaction.Tax{Rate: percent("15"), Regime: transaction.Withholding, Type: "IRPF"})))
+	list = list.add("equivalence surcharge",
+		draft("A-16", acme, line("Género", 12620, "21", entry("RE", "5.2", "", "")),
+			line("Otro", 1114, "10", entry("RE", "1.4", "", ""))))
+	list = list.add("withholding", draft("A-17", acme,
+		line("Asesoría", 12100, "21", transaction.Tax{Rate: percent("15"), Regime: transaction.Withholding, Type: "IRPF"})))
 	discount := line("Descuento", -1210, "21")
 	discount.Type = transaction.Discount
 	list = list.add("discount", draft("A-18", acme, line("Silla", 12100, "21"), discount))
@@ -148,7 +162,8 @@ func taxCases(acme *transaction.Party) (list collection) {
 	list = list.add("tax added", draft("A-19", acme, added))
 	dollars := draft("A-20", acme, line("Imported", 12100, "21"))
 	rate := percent("0.912345")
-	dollars.Transaction.CurrencyCode, dollars.Transaction.ExchangeRate, dollars.Transaction.ExchangeRateDate = "USD", &rate, "2026-03-31"
+	dollars.Transaction.CurrencyCode, dollars.Transaction.ExchangeRate, dollars.Transaction.ExchangeRateDate = "USD",
+		&rate, "2026-03-31"
 	return list.add("foreign currency", dollars)
 }
 
@@ -184,17 +199,23 @@ func correctionCases(invoice, ticket, named country.Draft, acme *transaction.Par
 	full := correction(transaction.Adjustment, "R-5", ticket, line("Menú del día", 1500, "10"))
 	full.Transaction.Customer, full.Transaction.Reason = acme, "F3"
 	list = list.add("full invoice for a simplified one", full)
-	list = list.add("adjustment of a simplified one", correction(transaction.Adjustment, "R-6", ticket, line("Menú", -150, "10")))
-	list = list.add("credit", correction(transaction.Credit, "R-7", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10")), line("x", 1, "21")))
+	list = list.add("adjustment of a simplified one",
+		correction(transaction.Adjustment, "R-6", ticket, line("Menú", -150, "10")))
+	list = list.add("credit", correction(transaction.Credit, "R-7",
+		draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10")), line("x", 1, "21")))
 	list = list.add("credit of a simplified one", correction(transaction.Credit, "R-8", named, line("x", 1, "21")))
 	unnumbered := correction(transaction.Cancellation, "C-1", invoice, line("x", 1, "21"))
 	unnumbered.Transaction.Number = ""
 	list = list.add("cancellation", unnumbered)
-	elsewhere := correction(transaction.Cancellation, "C-2", draft("OLD-9", acme, line("Antiguo", 12100, "21")), line("x", 1, "21"))
+	elsewhere := correction(transaction.Cancellation, "C-2", draft("OLD-9", acme, line("Antiguo", 12100, "21")),
+		line("x", 1, "21"))
 	elsewhere.Original.Backfilled, elsewhere.Original.AuthorityID1 = true, ""
 	list = list.add("cancellation of what was never filed", elsewhere)
 	list = list.add("after a refusal", refusedBefore(draft("A-40", acme, line("Corregida", 12100, "21"))))
-	list = list.add("another number after a refusal", settled(refusedBefore(draft("A-42", acme, line("Corregida", 12100, "21"))), func(d *country.Draft) { d.Transaction.Number = "A-43" }))
+	list = list.add("another number after a refusal",
+		settled(refusedBefore(draft("A-42", acme, line("Corregida", 12100, "21"))), func(d *country.Draft) {
+			d.Transaction.Number = "A-43"
+		}))
 	late := draft("A-41", acme, line("Tarde", 12100, "21"))
 	late.Late = true
 	return list.add("late", late)
@@ -210,13 +231,15 @@ func edgeCases(acme *transaction.Party) (list collection) {
 	list = list.add("largest amount", draft("A-51", acme, line("Buque", 99_999_999_999_999, "21")))
 	odd := draft("A&52 ~!#$%()*+,-./:;?@[]^_`{|}", acme, line("Tab\there, \u202eturned, ]]> & \u0001control", 121, "21"))
 	odd.Supplier.Settings = country.Settings{"software": map[string]any{
-		"name": "Gestoría Norte, S.L.", "tax_number": "B12345674", "system_name": "Norte", "system_id": "N1", "version": "2.1",
+		"name": "Gestoría Norte, S.L.", "tax_number": "B12345674", "system_name": "Norte", "system_id": "N1",
+		"version":      "2.1",
 		"installation": "000001", "verifactu_only": false, "multiple_taxpayers": true, "serves_many": false,
 	}}
 	list = list.add("odd characters", odd)
 	twelve := make([]transaction.Item, 12)
 	for i := range twelve {
-		twelve[i] = line("Tipo", 10000, "", transaction.Tax{Rate: num.MakeAmount(int64(i+1), 0), Regime: "IGIC", Mode: transaction.Included})
+		twelve[i] = line("Tipo", 10000, "", transaction.Tax{Rate: num.MakeAmount(int64(i+1), 0), Regime: "IGIC",
+			Mode: transaction.Included})
 	}
 	return list.add("twelve rates", draft("A-53", acme, twelve...))
 }

@@ -8,7 +8,8 @@ import (
 // Huella computes the huella of an alta (kind not empty) or a cancellation.
 func Huella(issuer, number, day, kind, tax, total, previous, at string) string {
 	return fingerprint{
-		invoiceID: invoiceID{Issuer: issuer, Number: number, Day: day}, cancels: kind == "", kind: kind, tax: tax, total: total, previous: previous, at: at,
+		invoiceID: invoiceID{Issuer: issuer, Number: number, Day: day}, cancels: kind == "", kind: kind, tax: tax,
+		total: total, previous: previous, at: at,
 	}.huella()
 }
 

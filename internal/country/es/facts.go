@@ -19,18 +19,21 @@ func facts() country.Facts {
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Required: append(country.InOwnCurrency("EUR", "records and invoices are in euros"),
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
-			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{withinUnion()},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B,
+				When:   []country.Condition{withinUnion()},
 				Reason: "an invoice to a business in Spain or another member state carries its NIF or VAT number"},
 			country.FieldRule{Field: "customer.address.address_line_1", UseCase: country.Invoicing, BusinessModel: transaction.B2B,
 				Reason: "a complete invoice to a business states where it is domiciled (Real Decreto 1619/2012, article 6.1.e); the record alone does not"},
-			country.FieldRule{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
+			country.FieldRule{Field: "issuer.tax_information.tax_number",
+				Reason: "whoever issues for the supplier is named in the record"},
 		),
 		MaxLengths: []country.LengthRule{
 			{Field: "customer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
 			{Field: "issuer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
 		},
 		Patterns: []country.PatternRule{
-			{Field: "transaction_number", Pattern: country.Matching(numberPattern), Example: "2026-A/1", Reason: `printable ASCII characters without ", ', <, > and =`},
+			{Field: "transaction_number", Pattern: country.Matching(numberPattern), Example: "2026-A/1",
+				Reason: `printable ASCII characters without ", ', <, > and =`},
 		},
 		Dates:           &country.DateRule{Earliest: firstDay, Today: true, Reason: "the tax authority takes no other days"},
 		TaxesPerLine:    2, // the tax and its surcharge
@@ -82,9 +85,12 @@ func rates() []country.Rate {
 		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.75", Beside: "21"},
 		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.4", Beside: "10"},
 		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.5", Beside: "4"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1", Beside: "7.5", Since: "2024-10-01", Until: "2025-01-01"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Beside: "5", Since: "2023-01-01", Until: "2024-10-01"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Beside: "2", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1", Beside: "7.5", Since: "2024-10-01",
+			Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Beside: "5",
+			Since: "2023-01-01", Until: "2024-10-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Beside: "2",
+			Since: "2024-10-01", Until: "2025-01-01"},
 	)
 }
 
@@ -96,5 +102,6 @@ func withinUnion() country.Condition {
 			codes = append(codes, string(c.Code))
 		}
 	}
-	return country.Condition{Field: "customer.address.country_code", Matches: country.Matching("(?i)^(" + strings.Join(codes, "|") + ")?$")}
+	return country.Condition{Field: "customer.address.country_code",
+		Matches: country.Matching("(?i)^(" + strings.Join(codes, "|") + ")?$")}
 }

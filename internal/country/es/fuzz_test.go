@@ -43,7 +43,8 @@ func FuzzAnswers(f *testing.F) {
 		if answer == nil && list == nil {
 			t.Error("it is read as an answer and as a list")
 		}
-		if (answer == nil || list == nil) && (!bytes.Contains(source, []byte("schemas.xmlsoap.org/soap/envelope/")) || doctype(source)) {
+		if (answer == nil || list == nil) && (!bytes.Contains(source, []byte("schemas.xmlsoap.org/soap/envelope/")) ||
+			doctype(source)) {
 			t.Errorf("it is believed without an envelope, or with a document type: %q", source)
 		}
 	})

@@ -143,12 +143,14 @@ func (p *pack) words(in country.Issue, kind string) []string {
 }
 
 // marginWords are the mentions of Real Decreto 1619/2012, article 6.1, letters o and p.
-var marginWords = map[string]string{regimeTravel: "Régimen especial de las agencias de viajes", regimeUsed: "Régimen especial de los bienes usados"}
+var marginWords = map[string]string{regimeTravel: "Régimen especial de las agencias de viajes",
+	regimeUsed: "Régimen especial de los bienes usados"}
 
 // mentions are those of Real Decreto 1619/2012, article 6.1, letters j to p.
 func (d *detail) mentions() []string {
 	var out []string
-	law := map[string]string{taxIVA: "Ley 37/1992 del IVA", taxIGIC: "Ley 20/1991 del IGIC", taxIPSI: "Ley 8/1991 del IPSI"}[d.tax]
+	law := map[string]string{taxIVA: "Ley 37/1992 del IVA", taxIGIC: "Ley 20/1991 del IGIC",
+		taxIPSI: "Ley 8/1991 del IPSI"}[d.tax]
 	switch {
 	case d.grade == "S2":
 		out = append(out, "Inversión del sujeto pasivo")

@@ -48,7 +48,9 @@ func (r *record) chooseInvoice(t *transaction.Transaction) {
 // numberless reports whether every line is exported or not subject by the rules
 // on the place of supply.
 func (b *breakdown) numberless() bool {
-	return len(b.details) > 0 && !slices.ContainsFunc(b.details, func(d detail) bool { return d.grade != "E2" && d.grade != "N2" })
+	return len(b.details) > 0 && !slices.ContainsFunc(b.details, func(d detail) bool {
+		return d.grade != "E2" && d.grade != "N2"
+	})
 }
 
 // qualified reports whether the document asks to be a simplified invoice that
@@ -76,14 +78,19 @@ func (r *record) simplifiedFaults(t *transaction.Transaction) []fault.Fault {
 	}
 	switch {
 	case r.qualified && r.customer == nil:
-		return []fault.Fault{fault.At(number, fault.FieldRequired, "must not be empty: a simplified invoice by article 7.2 or 7.3 names its customer")}
+		return []fault.Fault{fault.At(number, fault.FieldRequired,
+			"must not be empty: a simplified invoice by article 7.2 or 7.3 names its customer")}
 	case over && r.qualified:
-		return []fault.Fault{fault.At("items", fault.FieldNotValid, "must not add up to more than %s euros in a simplified invoice", euros(limit))}
+		return []fault.Fault{fault.At("items", fault.FieldNotValid,
+			"must not add up to more than %s euros in a simplified invoice", euros(limit))}
 	case over:
 		return []fault.Fault{fault.At(at, fault.FieldRequired,
 			"must not be empty: a simplified invoice may not exceed %s euros, and a full one names its customer's NIF (Real Decreto 1619/2012, articles 4 and 6.1.d)", euros(limit))}
-	case r.kind == "F2" && t.Customer == nil && slices.ContainsFunc(r.sums.details, func(d detail) bool { return d.grade == "N2" }):
-		return []fault.Fault{fault.At("customer", fault.FieldRequired, "must not be empty: what is supplied elsewhere needs a full invoice (Real Decreto 1619/2012, article 4.4)")}
+	case r.kind == "F2" && t.Customer == nil && slices.ContainsFunc(r.sums.details, func(d detail) bool {
+		return d.grade == "N2"
+	}):
+		return []fault.Fault{fault.At("customer", fault.FieldRequired,
+			"must not be empty: what is supplied elsewhere needs a full invoice (Real Decreto 1619/2012, article 4.4)")}
 	}
 	return nil
 }
@@ -104,9 +111,11 @@ func (r *record) happened(t *transaction.Transaction, now time.Time) []fault.Fau
 	case on.Equal(issued):
 		return nil
 	case on.After(issued) && !continuous:
-		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must not be after the day of the invoice, but for continuous supplies (code 15)")}
+		return []fault.Fault{fault.At(field, fault.FieldNotValid,
+			"must not be after the day of the invoice, but for continuous supplies (code 15)")}
 	case !now.IsZero() && (on.Before(now.AddDate(-20, 0, 0)) || on.Year() > now.Year()+1):
-		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must be within the last twenty years, and not after the next one")}
+		return []fault.Fault{fault.At(field, fault.FieldNotValid,
+			"must be within the last twenty years, and not after the next one")}
 	}
 	r.operation = on.Format(dayForm)
 	return nil

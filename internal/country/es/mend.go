@@ -20,18 +20,22 @@ func (p *pack) mend(r *record, in *country.Draft, about original, where *time.Lo
 	t := &in.Transaction
 	var found []fault.Fault
 	if len(in.Shares) > 1 {
-		found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must have one entry with the reason S: a record is mended by itself"))
+		found = append(found, fault.At("references", fault.ValidationMatchInvalid,
+			"must have one entry with the reason S: a record is mended by itself"))
 	}
 	if t.Number != "" && t.Number != about.id.Number {
-		found = append(found, fault.At("transaction_number", fault.ValidationMatchInvalid, "must be that of the original, %s: the invoice stays the same", about.id.Number))
+		found = append(found, fault.At("transaction_number", fault.ValidationMatchInvalid,
+			"must be that of the original, %s: the invoice stays the same", about.id.Number))
 	}
 	if day(t.Date, where) != about.id.Day {
-		found = append(found, fault.At("transaction_date", fault.ValidationMatchInvalid, "must lie on the day of the original, %s: the invoice stays the same", about.id.Day))
+		found = append(found, fault.At("transaction_date", fault.ValidationMatchInvalid,
+			"must lie on the day of the original, %s: the invoice stays the same", about.id.Day))
 	}
 	total, quota, known := p.filedAmounts(in.Original, about)
 	if !known || total != euros(r.sums.total()) || quota != euros(r.sums.quota()) {
 		found = append(found, fault.At("items", fault.ValidationMatchInvalid,
-			"must add up to what the original says, %s with a tax of %s: other amounts need a corrective invoice (R1 to R5)", total, quota))
+			"must add up to what the original says, %s with a tax of %s: other amounts need a corrective invoice (R1 to R5)",
+			total, quota))
 	}
 	if len(found) > 0 {
 		return invalid(found...)
@@ -79,7 +83,8 @@ func (r *record) copyReferences(filed *xmltree.Element) {
 	r.replaced = readIDs(filed.At("FacturasSustituidas").All("IDFacturaSustituida"))
 	if amounts := filed.At("ImporteRectificacion"); amounts != nil {
 		r.substitute = &breakdown{
-			base: readEuros(amounts.Value("BaseRectificada")), tax: readEuros(amounts.Value("CuotaRectificada")), extra: readEuros(amounts.Value("CuotaRecargoRectificado")),
+			base: readEuros(amounts.Value("BaseRectificada")), tax: readEuros(amounts.Value("CuotaRectificada")),
+			extra: readEuros(amounts.Value("CuotaRecargoRectificado")),
 		}
 	}
 }
@@ -95,7 +100,8 @@ func readIDs(list []*xmltree.Element) (out []invoiceID) {
 // nil where it has none.
 func lastMended(o *country.Original) *transaction.Party {
 	for i := len(o.Corrections) - 1; i >= 0; i-- {
-		if e := &o.Corrections[i]; e.Transaction.Kind == transaction.Adjustment && e.Transaction.Reason == reasonMend && !e.Cancelled {
+		if e := &o.Corrections[i]; e.Transaction.Kind == transaction.Adjustment && e.Transaction.Reason == reasonMend &&
+			!e.Cancelled {
 			return e.Transaction.Customer
 		}
 	}
@@ -107,7 +113,8 @@ func lastMended(o *country.Original) *transaction.Party {
 func fullInvoiceOf(o *country.Original) string {
 	for i := range o.Corrections {
 		e := &o.Corrections[i]
-		if filing, err := limits().Read(e.Report); err == nil && !e.Cancelled && filing.Root.Value("RegistroFactura", "RegistroAlta", "TipoFactura") == "F3" {
+		if filing, err := limits().Read(e.Report); err == nil && !e.Cancelled &&
+			filing.Root.Value("RegistroFactura", "RegistroAlta", "TipoFactura") == "F3" {
 			return e.Number
 		}
 	}

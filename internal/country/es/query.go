@@ -84,8 +84,9 @@ func readHoldings(e *xmltree.Element) (holdings, error) {
 			huella: r.Value("DatosRegistroFacturacion", "Huella"), reference: r.Value("DatosRegistroFacturacion", "RefExterna"),
 			kind: r.Value("DatosRegistroFacturacion", "TipoFactura"), state: r.Value("EstadoRegistro", "EstadoRegistro"),
 			code: r.Value("EstadoRegistro", "CodigoErrorRegistro"), text: r.Value("EstadoRegistro", "DescripcionErrorRegistro"),
-			changed: r.Value("EstadoRegistro", "TimestampUltimaModificacion"), presenter: r.Value("DatosPresentacion", "NIFPresentador"),
-			atText: r.Value("DatosPresentacion", "TimestampPresentacion"), request: r.Value("DatosPresentacion", "IdPeticion"),
+			changed:   r.Value("EstadoRegistro", "TimestampUltimaModificacion"),
+			presenter: r.Value("DatosPresentacion", "NIFPresentador"),
+			atText:    r.Value("DatosPresentacion", "TimestampPresentacion"), request: r.Value("DatosPresentacion", "IdPeticion"),
 		}
 		switch h.state {
 		case stateCorrect, stateFlawed, stateAnnulled:
@@ -112,7 +113,8 @@ func readHoldings(e *xmltree.Element) (holdings, error) {
 }
 
 func readID(e *xmltree.Element) invoiceID {
-	return invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"), Day: e.Value("FechaExpedicionFactura")}
+	return invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"),
+		Day: e.Value("FechaExpedicionFactura")}
 }
 
 func (ch *channel) ask(ctx context.Context, q question, c country.Credentials) (holdings, country.Reply, error) {
@@ -132,7 +134,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	if err := f.Carried(&own); err != nil {
 		return country.Receipt{}, err
 	}
-	page, reply, err := ch.ask(ctx, question{name: own.Name, nif: own.ID.Issuer, agent: own.Agent.NIF != "", day: own.ID.Day, number: own.ID.Number}, c)
+	page, reply, err := ch.ask(ctx, question{name: own.Name, nif: own.ID.Issuer, agent: own.Agent.NIF != "",
+		day: own.ID.Day, number: own.ID.Number}, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
@@ -164,7 +167,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 func (h *held) document(own enclosure) []byte {
 	w := newWriter(1600)
 	w.Declare()
-	w.Start("sfLRRC:RespuestaConsultaFactuSistemaFacturacion", "xmlns:sfLRRC", aeatwire.SpaceList, "xmlns:sf", aeatwire.SpaceInfo)
+	w.Start("sfLRRC:RespuestaConsultaFactuSistemaFacturacion", "xmlns:sfLRRC", aeatwire.SpaceList, "xmlns:sf",
+		aeatwire.SpaceInfo)
 	writeListHead(w, question{name: own.Name, nif: own.ID.Issuer, day: h.id.Day})
 	h.write(w)
 	w.End()
@@ -184,9 +188,11 @@ func writeListHead(w *xmltree.Writer, q question) {
 func (h *held) write(w *xmltree.Writer) {
 	w.Start("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion")
 	w.Group("sfLRRC:IDFactura", h.id.leaves("")...)
-	w.Group("sfLRRC:DatosRegistroFacturacion", "?sfLRRC:RefExterna", h.reference, "?sfLRRC:TipoFactura", h.kind, "?sfLRRC:Huella", h.huella)
+	w.Group("sfLRRC:DatosRegistroFacturacion", "?sfLRRC:RefExterna", h.reference, "?sfLRRC:TipoFactura", h.kind,
+		"?sfLRRC:Huella", h.huella)
 	if h.atText != "" {
-		w.Group("sfLRRC:DatosPresentacion", "sf:NIFPresentador", h.presenter, "sf:TimestampPresentacion", h.atText, "sf:IdPeticion", h.request)
+		w.Group("sfLRRC:DatosPresentacion", "sf:NIFPresentador", h.presenter, "sf:TimestampPresentacion", h.atText,
+			"sf:IdPeticion", h.request)
 	}
 	w.Group("sfLRRC:EstadoRegistro", "sfLRRC:TimestampUltimaModificacion", h.changed, "sfLRRC:EstadoRegistro", h.state,
 		"?sfLRRC:CodigoErrorRegistro", h.code, "?sfLRRC:DescripcionErrorRegistro", h.text)
@@ -194,8 +200,10 @@ func (h *held) write(w *xmltree.Writer) {
 }
 
 // Registered lists what AEAT holds of a supplier with a day on it, all pages.
-func (ch *channel) Registered(ctx context.Context, s country.Supplier, on country.Day, c country.Credentials) ([]country.Entry, error) {
-	q := question{name: plain(s.LegalName, nameMax), nif: taxid.NIF(s.TaxNumber), agent: agentOf(s).NIF != "", day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, on country.Day,
+	c country.Credentials) ([]country.Entry, error) {
+	q := question{name: plain(s.LegalName, nameMax), nif: taxid.NIF(s.TaxNumber), agent: agentOf(s).NIF != "",
+		day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
 	if q.nif == "" {
 		return nil, fmt.Errorf("listing the records of %s: %q is not a NIF", on, s.TaxNumber)
 	}
@@ -206,7 +214,8 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, on countr
 			return nil, fmt.Errorf("listing the records of %s: %w", on, err)
 		}
 		for _, h := range page.list {
-			all = append(all, country.Entry{Number: h.id.Number, AuthorityID2: h.huella, Cancelled: h.state == stateAnnulled, At: h.at})
+			all = append(all, country.Entry{Number: h.id.Number, AuthorityID2: h.huella, Cancelled: h.state == stateAnnulled,
+				At: h.at})
 		}
 		if page.next == nil {
 			return all, nil

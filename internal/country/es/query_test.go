@@ -62,7 +62,8 @@ func TestRegisteredListsADayOverAllPages(t *testing.T) {
 		f := o.prepare(d, last)
 		filings, last = append(filings, f), f.Link
 	}
-	cancelled := fresh(correction(transaction.Cancellation, "C-1", draft("L-3", nil, line("Café", 121, "21")), line("x", 1, "21")))
+	cancelled := fresh(correction(transaction.Cancellation, "C-1", draft("L-3", nil, line("Café", 121, "21")),
+		line("x", 1, "21")))
 	filings = append(filings, o.prepare(cancelled, last))
 	o.send(filings...)
 	register, ok := o.channel.(country.Register)
@@ -70,7 +71,8 @@ func TestRegisteredListsADayOverAllPages(t *testing.T) {
 		t.Fatal("AEAT can be asked for a list")
 	}
 	s := draft("x", nil, line("x", 1, "21")).Supplier
-	for on, want := range map[country.Day]int{{Year: 2026, Month: 4, Day: 1}: 20, {Year: 2026, Month: 4, Day: 2}: 5, {Year: 2026, Month: 4, Day: 3}: 0, {Year: 2026, Month: 5, Day: 1}: 0} {
+	for on, want := range map[country.Day]int{{Year: 2026, Month: 4, Day: 1}: 20, {Year: 2026, Month: 4, Day: 2}: 5,
+		{Year: 2026, Month: 4, Day: 3}: 0, {Year: 2026, Month: 5, Day: 1}: 0} {
 		list, err := register.Registered(t.Context(), s, on, credentials())
 		if err != nil || len(list) != want {
 			t.Fatalf("%s: %d entries, %v", on, len(list), err)
@@ -84,11 +86,13 @@ func TestRegisteredListsADayOverAllPages(t *testing.T) {
 		}
 	}
 	o.script(`[{"outcome":"accept","on":"query","times":2},{"outcome":"garbage","on":"query"}]`)
-	if list, err := register.Registered(t.Context(), s, country.Day{Year: 2026, Month: 4, Day: 1}, credentials()); err == nil {
+	if list, err := register.Registered(t.Context(), s, country.Day{Year: 2026, Month: 4, Day: 1},
+		credentials()); err == nil {
 		t.Errorf("a list with a page missing: %d", len(list))
 	}
 	s.TaxNumber = "nobody"
-	if _, err := register.Registered(t.Context(), s, country.Day{Year: 2026, Month: 4, Day: 1}, credentials()); err == nil {
+	if _, err := register.Registered(t.Context(), s, country.Day{Year: 2026, Month: 4, Day: 1},
+		credentials()); err == nil {
 		t.Error("a list of nobody")
 	}
 }
@@ -111,11 +115,14 @@ func TestQueriesAreValidByTheOfficialSchema(t *testing.T) {
 	if _, err := ch.Find(t.Context(), a, credentials()); err != nil {
 		t.Fatal(err)
 	}
-	list, err := ch.(country.Register).Registered(t.Context(), country.Supplier{LegalName: supplier, TaxNumber: nif}, country.Day{Year: 2026, Month: 4, Day: 1}, credentials())
+	list, err := ch.(country.Register).Registered(t.Context(), country.Supplier{LegalName: supplier, TaxNumber: nif},
+		country.Day{Year: 2026, Month: 4, Day: 1}, credentials())
 	if err != nil || len(list) != 2 || len(calls) != 3 {
 		t.Fatalf("%d entries by %d calls, %v", len(list), len(calls), err)
 	}
-	xsd.AllConform(t, calls, func(r []byte) []byte { return bytes.Replace(r, []byte("Ejercicio>2026"), []byte("Ejercicio>26"), 1) })
+	xsd.AllConform(t, calls, func(r []byte) []byte {
+		return bytes.Replace(r, []byte("Ejercicio>2026"), []byte("Ejercicio>26"), 1)
+	})
 	xsd.AllConform(t, answers, func(r []byte) []byte { return bytes.Replace(r, []byte("ConDatos"), []byte("Algo"), 1) })
 }
 

@@ -59,7 +59,8 @@ func (r *record) seal() {
 }
 
 func (id invoiceID) leaves(suffix string) []string {
-	return []string{"sf:IDEmisorFactura" + suffix, id.Issuer, "sf:NumSerieFactura" + suffix, id.Number, "sf:FechaExpedicionFactura" + suffix, id.Day}
+	return []string{"sf:IDEmisorFactura" + suffix, id.Issuer, "sf:NumSerieFactura" + suffix, id.Number,
+		"sf:FechaExpedicionFactura" + suffix, id.Day}
 }
 
 // write appends the element RegistroFactura.
@@ -84,7 +85,8 @@ func (r *record) write(w *xmltree.Writer) {
 func (r *record) writeInvoice(w *xmltree.Writer) {
 	w.Leaf("sf:IDVersion", "1.0")
 	w.Group("sf:IDFactura", r.id.leaves("")...)
-	w.Leaves("?sf:RefExterna", r.reference, "sf:NombreRazonEmisor", r.issuerName, "?sf:Subsanacion", flag(r.amends), "?sf:RechazoPrevio", r.rejected,
+	w.Leaves("?sf:RefExterna", r.reference, "sf:NombreRazonEmisor", r.issuerName, "?sf:Subsanacion", flag(r.amends),
+		"?sf:RechazoPrevio", r.rejected,
 		"sf:TipoFactura", r.kind, "?sf:TipoRectificativa", r.method)
 	writeReference(w, "sf:FacturasRectificadas", "sf:IDFacturaRectificada", r.rectified)
 	writeReference(w, "sf:FacturasSustituidas", "sf:IDFacturaSustituida", r.replaced)
@@ -93,9 +95,11 @@ func (r *record) writeInvoice(w *xmltree.Writer) {
 		if r.substitute.extra != 0 {
 			extra = euros(r.substitute.extra)
 		}
-		w.Group("sf:ImporteRectificacion", "sf:BaseRectificada", euros(r.substitute.base), "sf:CuotaRectificada", euros(r.substitute.tax), "?sf:CuotaRecargoRectificado", extra)
+		w.Group("sf:ImporteRectificacion", "sf:BaseRectificada", euros(r.substitute.base), "sf:CuotaRectificada",
+			euros(r.substitute.tax), "?sf:CuotaRecargoRectificado", extra)
 	}
-	w.Leaves("?sf:FechaOperacion", r.operation, "sf:DescripcionOperacion", r.text, "?sf:FacturaSimplificadaArt7273", flag(r.qualified),
+	w.Leaves("?sf:FechaOperacion", r.operation, "sf:DescripcionOperacion", r.text, "?sf:FacturaSimplificadaArt7273",
+		flag(r.qualified),
 		"?sf:FacturaSinIdentifDestinatarioArt61d", flag(r.unnamed), "?sf:Macrodato", flag(size(r.sums.total()) >= largeAmount),
 		"?sf:EmitidaPorTerceroODestinatario", r.issuedBy)
 	if r.third != nil {

@@ -21,7 +21,8 @@ func resealed(t *testing.T, f country.Filing, old, new, tax, total string) []byt
 	}
 	_, rest, _ := strings.Cut(text, "<sf:FechaHoraHusoGenRegistro>")
 	stamp, _, _ := strings.Cut(rest, "<")
-	return []byte(strings.Replace(changed, f.AuthorityID, es.Huella(nif, "A-1", "01-04-2026", "F1", tax, total, "", stamp), 1))
+	return []byte(strings.Replace(changed, f.AuthorityID,
+		es.Huella(nif, "A-1", "01-04-2026", "F1", tax, total, "", stamp), 1))
 }
 
 // What AEAT takes with errors is a success with a warning that carries its code.
@@ -50,7 +51,8 @@ func TestRecordsTakenWithErrorsSucceedWithAWarning(t *testing.T) {
 				t.Fatalf("the first record: %s", asJSON(r))
 			}
 			_, answer := o.post(es.Envelope(supplier, nif, false, row.spoil(o, first, second, f.Link)), credentials())
-			if !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") || !strings.Contains(answer, "AceptadoConErrores") || !strings.Contains(answer, aeat.Message(row.code)) {
+			if !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") ||
+				!strings.Contains(answer, "AceptadoConErrores") || !strings.Contains(answer, aeat.Message(row.code)) {
 				t.Errorf("%s", answer)
 			}
 			if held := o.registrations(); len(held) != 2 {
@@ -83,11 +85,13 @@ func TestChannelTellsOfErrorsInAnAcceptedRecord(t *testing.T) {
 	if r.Outcome != country.Accepted || r.AuthorityID1 == "" || len(r.Faults) != 1 || !r.ChainBroken {
 		t.Fatalf("%s", asJSON(r))
 	}
-	if w := r.Faults[0]; w.Type != fault.Warning || w.Code != fault.AuthorityRemark || !strings.Contains(w.Message, "2007: No debe informarse como primer registro") {
+	if w := r.Faults[0]; w.Type != fault.Warning || w.Code != fault.AuthorityRemark ||
+		!strings.Contains(w.Message, "2007: No debe informarse como primer registro") {
 		t.Errorf("%+v", w)
 	}
 	found, err := o.channel.Find(t.Context(), second, credentials())
-	if err != nil || found.SHA256 != second.SHA256 || len(found.Faults) != 1 || !found.ChainBroken || !strings.Contains(found.Faults[0].Message, "2007") {
+	if err != nil || found.SHA256 != second.SHA256 || len(found.Faults) != 1 || !found.ChainBroken ||
+		!strings.Contains(found.Faults[0].Message, "2007") {
 		t.Errorf("found %s, %v", asJSON(found), err)
 	}
 }

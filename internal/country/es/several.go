@@ -23,18 +23,22 @@ func originalsOf(list []sale.Original, nif string, where *time.Location) ([]orig
 		path, first, was := o.Path, &of[0], &o.Transaction
 		switch number := fullInvoiceOf(o.Original); {
 		case number != "":
-			return nil, invalid(fault.At(path, fault.ReferenceAlreadyCorrected, "was replaced by the full invoice %s: correct that one", number))
+			return nil, invalid(fault.At(path, fault.ReferenceAlreadyCorrected,
+				"was replaced by the full invoice %s: correct that one", number))
 		case was.Kind == transaction.Adjustment && was.Reason == reasonMend:
 			return nil, invalid(mendsOnly(path, was))
 		case about.simplified != first.simplified || about.unnamed != first.unnamed:
-			return nil, invalid(fault.At(path, fault.ValidationMatchInvalid, "is of another kind than the first original: simplified and full invoices are corrected apart (R5, R1 to R4)"))
+			return nil, invalid(fault.At(path, fault.ValidationMatchInvalid,
+				"is of another kind than the first original: simplified and full invoices are corrected apart (R5, R1 to R4)"))
 		case about.customer != first.customer && !about.customer.same(first.customer):
-			return nil, invalid(fault.At(path, fault.ValidationMatchInvalid, "has another customer than the first original: a corrective invoice has one"))
+			return nil, invalid(fault.At(path, fault.ValidationMatchInvalid,
+				"has another customer than the first original: a corrective invoice has one"))
 		}
 	}
 	return of, nil
 }
 
 func mendsOnly(path string, was *transaction.Transaction) fault.Fault {
-	return fault.At(path, fault.UnsupportedOperation, "mends the record of an invoice and is none itself: refer to %s", was.ReferenceID)
+	return fault.At(path, fault.UnsupportedOperation, "mends the record of an invoice and is none itself: refer to %s",
+		was.ReferenceID)
 }

@@ -90,7 +90,8 @@ func softwareOf(s country.Supplier) software {
 func (s software) write(w *xmltree.Writer) {
 	w.Start("sf:SistemaInformatico")
 	s.producer.write(w)
-	w.Leaves("sf:NombreSistemaInformatico", s.name, "sf:IdSistemaInformatico", s.id, "sf:Version", s.version, "sf:NumeroInstalacion", s.installation,
+	w.Leaves("sf:NombreSistemaInformatico", s.name, "sf:IdSistemaInformatico", s.id, "sf:Version", s.version,
+		"sf:NumeroInstalacion", s.installation,
 		"sf:TipoUsoPosibleSoloVerifactu", s.only, "sf:TipoUsoPosibleMultiOT", s.multiple, "sf:IndicadorMultiplesOT", s.servesMany)
 	w.End()
 }
@@ -118,14 +119,16 @@ func checkSoftware(value any) []fault.Fault {
 	name, _ := own[softwareName].(string)
 	from, _ := own[softwareCountry].(string)
 	if (number == "") != (name == "") {
-		found = append(found, fault.At(at+"."+softwareName, fault.ValidationMatchInvalid, "and %s.%s belong together", at, softwareTaxNumber))
+		found = append(found, fault.At(at+"."+softwareName, fault.ValidationMatchInvalid, "and %s.%s belong together", at,
+			softwareTaxNumber))
 	} else if number != "" {
 		if _, reason := identify(name, from, number, true); reason != "" {
 			found = append(found, fault.At(at+"."+softwareTaxNumber, fault.FieldNotValid, "%s", reason))
 		}
 	}
 	if id, sent := own[softwareSystemID].(string); sent && !systemID(id) {
-		found = append(found, fault.At(at+"."+softwareSystemID, fault.FieldNotValid, "must be two upper-case letters (no Ñ) or digits"))
+		found = append(found, fault.At(at+"."+softwareSystemID, fault.FieldNotValid,
+			"must be two upper-case letters (no Ñ) or digits"))
 	}
 	return found
 }
@@ -154,7 +157,8 @@ func softwareShape(own map[string]any) []fault.Fault {
 		case !ok || strings.TrimSpace(text) == "":
 			found = append(found, fault.At(at+key, fault.FieldNotValid, "must be a text"))
 		case plain(text, max) != text:
-			found = append(found, fault.At(at+key, fault.FieldNotValid, "must be at most %d printable characters, without blanks at the ends", max))
+			found = append(found, fault.At(at+key, fault.FieldNotValid,
+				"must be at most %d printable characters, without blanks at the ends", max))
 		}
 	}
 	return found

@@ -24,7 +24,8 @@ func (o *office) post(body []byte, c country.Credentials) (int, string) {
 		o.t.Fatal(err)
 	}
 	at := country.Endpoint{BaseURL: o.server.URL + "/es", HTTP: o.server.Client()}
-	resp, err := new(country.Callers).Client(at, id.TLS()).Post(at.BaseURL+aeatwire.ServicePath, "text/xml", bytes.NewReader(body))
+	resp, err := new(country.Callers).Client(at, id.TLS()).Post(at.BaseURL+aeatwire.ServicePath, "text/xml",
+		bytes.NewReader(body))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"no such day", "business", "FechaExpedicionFactura>01-04-2026", "FechaExpedicionFactura>31-02-2026", "1105"},
 		{"day before the law", "business", "FechaExpedicionFactura>01-04-2026", "FechaExpedicionFactura>27-10-2024", "1152"},
 		{"method missing", "adjustment by difference", "<sf:TipoRectificativa>I</sf:TipoRectificativa>\n", "", "1114"},
-		{"method without correction", "business", "<sf:TipoFactura>F1</sf:TipoFactura>", "<sf:TipoFactura>F1</sf:TipoFactura>\n<sf:TipoRectificativa>I</sf:TipoRectificativa>", "1115"},
+		{"method without correction", "business", "<sf:TipoFactura>F1</sf:TipoFactura>",
+			"<sf:TipoFactura>F1</sf:TipoFactura>\n<sf:TipoRectificativa>I</sf:TipoRectificativa>", "1115"},
 		{"replaced by no F3", "full invoice for a simplified one", "TipoFactura>F3", "TipoFactura>F1", "1116"},
 		{"substitution without amounts", "adjustment by difference", "TipoRectificativa>I<", "TipoRectificativa>S<", "1118"},
 		{"difference with amounts", "adjustment by substitution", "TipoRectificativa>S<", "TipoRectificativa>I<", "1119"},
@@ -95,14 +97,16 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"opposite signs", "business", "CuotaRepercutida>21.00<", "CuotaRepercutida>-21.00<", "1143"},
 		{"large simplified", "simplified", "NoSujeto>13.64<", "NoSujeto>3100.00<", "1142"},
 		{"X without subsanación", "after a refusal", "<sf:Subsanacion>S</sf:Subsanacion>\n", "", "1153"},
-		{"S without subsanación", "business", "<sf:TipoFactura>F1", "<sf:RechazoPrevio>S</sf:RechazoPrevio>\n<sf:TipoFactura>F1", "1161"},
+		{"S without subsanación", "business", "<sf:TipoFactura>F1",
+			"<sf:RechazoPrevio>S</sf:RechazoPrevio>\n<sf:TipoFactura>F1", "1161"},
 		{"art. 61d of a full invoice", "individual abroad without number", "TipoFactura>F2", "TipoFactura>F1", "1185"},
 		{"third party missing", "issued by the customer", "Destinatario>D<", "Destinatario>T<", "1186"},
 		{"third party unannounced", "marketplace", "Destinatario>T<", "Destinatario>D<", "1187"},
 		{"third party is the issuer", "marketplace", "<sf:NIF>B12345674", "<sf:NIF>89890001K", "1188"},
 		{"customer missing", "business", customer, "", "1189"},
 		{"customer of a simplified one", "business", "TipoFactura>F1", "TipoFactura>F2", "1190"},
-		{"bad debt abroad", "export", "TipoFactura>F1</sf:TipoFactura>", "TipoFactura>R3</sf:TipoFactura>\n<sf:TipoRectificativa>I</sf:TipoRectificativa>", "1191"},
+		{"bad debt abroad", "export", "TipoFactura>F1</sf:TipoFactura>",
+			"TipoFactura>R3</sf:TipoFactura>\n<sf:TipoRectificativa>I</sf:TipoRectificativa>", "1191"},
 		{"reverse charge with a rate", "reverse charge", "TipoImpositivo>0<", "TipoImpositivo>21<", "1198"},
 		{"export in the general regime", "export", "ClaveRegimen>02<", "ClaveRegimen>01<", "1199"},
 		{"used goods not subject", "union services", "ClaveRegimen>01<", "ClaveRegimen>03<", "1200"},
@@ -116,17 +120,21 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"exempt with a rate", "exempt", byFifteen, byFifteen + "\n<sf:TipoImpositivo>0</sf:TipoImpositivo>", "1238"},
 		{"regime missing", "business", "<sf:ClaveRegimen>01</sf:ClaveRegimen>\n", "", "1245"},
 		{"regime 08 taxed", "business", "ClaveRegimen>01<", "ClaveRegimen>08<", "1252"},
-		{"surcharge of another rate", "equivalence surcharge", "TipoRecargoEquivalencia>5.2<", "TipoRecargoEquivalencia>1.4<", "1127"},
-		{"surcharge without amount", "equivalence surcharge", "<sf:CuotaRecargoEquivalencia>5.20</sf:CuotaRecargoEquivalencia>\n", "", "1284"},
+		{"surcharge of another rate", "equivalence surcharge", "TipoRecargoEquivalencia>5.2<",
+			"TipoRecargoEquivalencia>1.4<", "1127"},
+		{"surcharge without amount", "equivalence surcharge",
+			"<sf:CuotaRecargoEquivalencia>5.20</sf:CuotaRecargoEquivalencia>\n", "", "1284"},
 		{"export taxed", "business", "ClaveRegimen>01<", "ClaveRegimen>02<", "1286"},
 		{"union supply to a NIF", "exempt", ">E1<", ">E5<", "1289"},
-		{"cost base", "business", detail, "</sf:BaseImponibleOimporteNoSujeto>\n<sf:BaseImponibleACoste>1</sf:BaseImponibleACoste>\n<sf:CuotaRepercutida>21.00</sf:CuotaRepercutida>\n", "1257"},
+		{"cost base", "business", detail,
+			"</sf:BaseImponibleOimporteNoSujeto>\n<sf:BaseImponibleACoste>1</sf:BaseImponibleACoste>\n<sf:CuotaRepercutida>21.00</sf:CuotaRepercutida>\n", "1257"},
 		{"VAT number without form", "union goods", "<sf:ID>DE111111125", "<sf:ID>DE11111112", "1103"},
 		{"other id without country", "export", "<sf:CodigoPais>US</sf:CodigoPais>\n", "", "1111"},
 		{"other id of Spain", "export", "CodigoPais>US<", "CodigoPais>ES<", "1126"},
 		{"software id", "business", "IdSistemaInformatico>TR<", "IdSistemaInformatico>t1<", "1177"},
 		{"long name", "business", "<sf:NombreRazonEmisor>", "<sf:NombreRazonEmisor>" + strings.Repeat("ñ", 120), "1100"},
-		{"cancelled by nobody", "cancellation", "<sf:Encadenamiento>", "<sf:GeneradoPor>E</sf:GeneradoPor>\n<sf:Encadenamiento>", "1224"},
+		{"cancelled by nobody", "cancellation", "<sf:Encadenamiento>",
+			"<sf:GeneradoPor>E</sf:GeneradoPor>\n<sf:Encadenamiento>", "1224"},
 		{"cancellation of nothing", "cancellation", "", "", "3002"},
 		{"wrong huella", "business", "<sf:Huella>", "<sf:Huella>0", "1262"},
 		{"huella of something else", "business", "ImporteTotal>121.00<", "ImporteTotal>121.01<", "2000"},
@@ -158,17 +166,22 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 // Rules about several fields at once: each row changes all it names. Without a
 // code the record is taken, with or without remarks.
 func TestDoubleJudgesFieldsTogether(t *testing.T) {
-	const day, ahead = "<sf:DescripcionOperacion>", "<sf:FechaOperacion>02-04-2026</sf:FechaOperacion>\n<sf:DescripcionOperacion>"
+	const day, ahead = "<sf:DescripcionOperacion>",
+		"<sf:FechaOperacion>02-04-2026</sf:FechaOperacion>\n<sf:DescripcionOperacion>"
 	before := strings.ReplaceAll(ahead, "02-04-2026", "30-09-2024")
 	for name, row := range map[string]struct {
 		changes []string // old, new, …
 		code    string
 	}{
-		"pending, of a company":              {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead}, "1149"},
-		"pending, of a town":                 {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead, "<sf:NIF>A28015865", "<sf:NIF>P2807900B"}, ""},
-		"2 % on the day before it began":     {[]string{"TipoImpositivo>21<", "TipoImpositivo>2<", "CuotaRepercutida>21.00<", "CuotaRepercutida>2.00<", day, before}, "1235"},
-		"5 % on its last day":                {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", "CuotaRepercutida>21.00<", "CuotaRepercutida>5.00<", day, before}, ""},
-		"5 % on the day before it began":     {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", day, strings.ReplaceAll(before, "30-09-2024", "30-06-2022")}, "1194"},
+		"pending, of a company": {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead}, "1149"},
+		"pending, of a town": {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead,
+			"<sf:NIF>A28015865", "<sf:NIF>P2807900B"}, ""},
+		"2 % on the day before it began": {[]string{"TipoImpositivo>21<", "TipoImpositivo>2<", "CuotaRepercutida>21.00<",
+			"CuotaRepercutida>2.00<", day, before}, "1235"},
+		"5 % on its last day": {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", "CuotaRepercutida>21.00<",
+			"CuotaRepercutida>5.00<", day, before}, ""},
+		"5 % on the day before it began": {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", day,
+			strings.ReplaceAll(before, "30-09-2024", "30-06-2022")}, "1194"},
 		"a backslash, which AEAT lets stand": {[]string{"NumSerieFactura>A-1<", `NumSerieFactura>A\1<`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +194,8 @@ func TestDoubleJudgesFieldsTogether(t *testing.T) {
 				spoilt = strings.Replace(spoilt, row.changes[i], row.changes[i+1], 1)
 			}
 			_, answer := o.post(es.Envelope(supplier, nif, false, []byte(spoilt)), credentials())
-			if row.code == "" && len(o.registrations()) != 1 || row.code != "" && !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") {
+			if row.code == "" && len(o.registrations()) != 1 ||
+				row.code != "" && !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") {
 				t.Errorf("want %q: %s", row.code, answer)
 			}
 		})
@@ -224,14 +238,18 @@ func TestDoubleRefusesWholeCalls(t *testing.T) {
 		{"cut off", good[:len(good)/2], own, "4103"},
 		{"not UTF-8", replace("Tal", "T\xff"), own, "4103"},
 		{"another service", bytes.ReplaceAll(good, []byte("RegFactuSistemaFacturacion"), []byte("Otro")), own, "4118"},
-		{"missing element", replace("<sf:TipoFactura>F1</sf:TipoFactura>\n", ""), own, "4102].El XML no cumple el esquema. Falta informar campo obligatorio.: TipoFactura"},
-		{"wrong order", replace("<sf:CuotaTotal>21.00</sf:CuotaTotal>\n<sf:ImporteTotal>121.00</sf:ImporteTotal>", "<sf:ImporteTotal>121.00</sf:ImporteTotal>\n<sf:CuotaTotal>21.00</sf:CuotaTotal>"), own, "4102"},
+		{"missing element", replace("<sf:TipoFactura>F1</sf:TipoFactura>\n", ""), own,
+			"4102].El XML no cumple el esquema. Falta informar campo obligatorio.: TipoFactura"},
+		{"wrong order", replace("<sf:CuotaTotal>21.00</sf:CuotaTotal>\n<sf:ImporteTotal>121.00</sf:ImporteTotal>",
+			"<sf:ImporteTotal>121.00</sf:ImporteTotal>\n<sf:CuotaTotal>21.00</sf:CuotaTotal>"), own, "4102"},
 		{"unknown element", replace("<sf:TipoHuella>", "<sf:Sorpresa>1</sf:Sorpresa>\n<sf:TipoHuella>"), own, "4102"},
 		{"another namespace", replace("SuministroInformacion.xsd", "Otra.xsd"), own, "4102"},
 		{"1,001 records", es.Envelope(supplier, nif, false, many...), own, "4114"},
 		{"wrong NIF in the header", es.Envelope(supplier, "89890001A", false, record(t, f)), own, "4116"},
-		{"incident", replace("</sfLR:Cabecera>", "<sf:RemisionVoluntaria><sf:Incidencia>X</sf:Incidencia></sf:RemisionVoluntaria></sfLR:Cabecera>"), own, "4121"},
-		{"on request", replace("</sfLR:Cabecera>", "<sf:RemisionRequerimiento><sf:RefRequerimiento>1</sf:RefRequerimiento></sf:RemisionRequerimiento></sfLR:Cabecera>"), own, "4126"},
+		{"incident", replace("</sfLR:Cabecera>",
+			"<sf:RemisionVoluntaria><sf:Incidencia>X</sf:Incidencia></sf:RemisionVoluntaria></sfLR:Cabecera>"), own, "4121"},
+		{"on request", replace("</sfLR:Cabecera>",
+			"<sf:RemisionRequerimiento><sf:RefRequerimiento>1</sf:RefRequerimiento></sf:RemisionRequerimiento></sfLR:Cabecera>"), own, "4126"},
 		{"certificate of another", good, country.Credentials{PKCS12: stranger, Password: password}, "4112"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -241,7 +259,8 @@ func TestDoubleRefusesWholeCalls(t *testing.T) {
 			}
 		})
 	}
-	if _, err := identity.NewKeeper().Open(country.Credentials{PKCS12: expired, Password: old}.Certificate(), time.Now()); err == nil {
+	if _, err := identity.NewKeeper().Open(country.Credentials{PKCS12: expired, Password: old}.Certificate(),
+		time.Now()); err == nil {
 		t.Error("an expired certificate can be opened")
 	}
 	resp, err := http.Post(o.server.URL+"/es"+aeatwire.ServicePath, "text/xml", bytes.NewReader(good))
@@ -262,9 +281,12 @@ func TestDoubleRefusesWholeCalls(t *testing.T) {
 func TestDoubleAdmitsRecordsByTheTableOfAnnexSix(t *testing.T) {
 	const plainAlta, amends, afterRefusal, cancels, cancelsUnknown = "alta", "S", "X", "anulacion", "sin registro"
 	for _, row := range []struct{ state, record, code string }{
-		{"none", plainAlta, ""}, {"none", amends, "3002"}, {"none", afterRefusal, ""}, {"none", cancels, "3002"}, {"none", cancelsUnknown, ""},
-		{"alta", plainAlta, "3000"}, {"alta", amends, ""}, {"alta", afterRefusal, "3000"}, {"alta", cancels, ""}, {"alta", cancelsUnknown, "3000"},
-		{"annulled", plainAlta, "3000"}, {"annulled", amends, ""}, {"annulled", afterRefusal, "3000"}, {"annulled", cancels, ""}, {"annulled", cancelsUnknown, "3000"},
+		{"none", plainAlta, ""}, {"none", amends, "3002"}, {"none", afterRefusal, ""}, {"none", cancels, "3002"},
+		{"none", cancelsUnknown, ""},
+		{"alta", plainAlta, "3000"}, {"alta", amends, ""}, {"alta", afterRefusal, "3000"}, {"alta", cancels, ""},
+		{"alta", cancelsUnknown, "3000"},
+		{"annulled", plainAlta, "3000"}, {"annulled", amends, ""}, {"annulled", afterRefusal, "3000"},
+		{"annulled", cancels, ""}, {"annulled", cancelsUnknown, "3000"},
 	} {
 		t.Run(row.state+" "+row.record, func(t *testing.T) {
 			o := open(t, patient(0, 100))
@@ -297,7 +319,8 @@ func TestDoubleAdmitsRecordsByTheTableOfAnnexSix(t *testing.T) {
 			}
 			spoken := record(t, o.prepare(again, last))
 			if row.record == amends {
-				spoken = bytes.Replace(spoken, []byte("<sf:TipoFactura>"), []byte("<sf:Subsanacion>S</sf:Subsanacion>\n<sf:TipoFactura>"), 1)
+				spoken = bytes.Replace(spoken, []byte("<sf:TipoFactura>"),
+					[]byte("<sf:Subsanacion>S</sf:Subsanacion>\n<sf:TipoFactura>"), 1)
 			}
 			_, answer := o.post(es.Envelope(supplier, nif, false, spoken), credentials())
 			if row.code == "" && !strings.Contains(answer, "<sfR:EstadoRegistro>Correcto<") ||

@@ -103,7 +103,8 @@ func localTo(t *transaction.Transaction, tax string) bool {
 // spanishNumber reports whether a party carries a Spanish NIF, wherever it lives.
 func spanishNumber(p *transaction.Party) bool {
 	from := homeOf(p)
-	return p != nil && p.TaxNumber != "" && taxid.NIF(p.TaxNumber) != "" && (from == "ES" || !taxid.Check(from, p.TaxNumber).Valid || hasPrefix(p.TaxNumber, "ES"))
+	return p != nil && p.TaxNumber != "" && taxid.NIF(p.TaxNumber) != "" &&
+		(from == "ES" || !taxid.Check(from, p.TaxNumber).Valid || hasPrefix(p.TaxNumber, "ES"))
 }
 
 func hasPrefix(number, code string) bool {
@@ -154,10 +155,12 @@ func silentZeroes(t *transaction.Transaction, items []transaction.Item) (found [
 		}
 		for j, tax := range t.Items[i].Taxes {
 			grade, _, _ := readCode(tax.Code)
-			if tax.Type != "" || grade != "" || onMargin(tax.Code) || tax.Withheld() || !tax.Rate.IsZero() || taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
+			if tax.Type != "" || grade != "" || onMargin(tax.Code) || tax.Withheld() || !tax.Rate.IsZero() ||
+				taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
 				continue
 			}
-			found = append(found, fault.At(sale.TaxPath(i, j, "type"), fault.FieldRequired, "must say which zero it is: %s", choicesFor(t, i)))
+			found = append(found, fault.At(sale.TaxPath(i, j, "type"), fault.FieldRequired, "must say which zero it is: %s",
+				choicesFor(t, i)))
 		}
 	}
 	return found

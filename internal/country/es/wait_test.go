@@ -158,7 +158,8 @@ func TestWaitOfALostAnswerIsKeptToAllTheSame(t *testing.T) {
 	if _, err := other.channel.Send(t.Context(), []country.Filing{c}, credentials()); err == nil {
 		t.Fatal("the answer was not lost")
 	}
-	if found, err = other.channel.Find(t.Context(), c, credentials()); err != nil || found.Wait <= 0 || found.Wait > 3*time.Second {
+	if found, err = other.channel.Find(t.Context(), c, credentials()); err != nil || found.Wait <= 0 ||
+		found.Wait > 3*time.Second {
 		t.Errorf("without an answer before: %s, %v", found.Wait, err)
 	}
 }

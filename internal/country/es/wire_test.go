@@ -25,7 +25,8 @@ import (
 func answering(t *testing.T, serve http.HandlerFunc) country.Channel {
 	t.Helper()
 	server := httptest.NewServer(serve)
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{es.Pack()}, Addresses: map[string]country.Addresses{"ES": {Test: server.URL}}})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{es.Pack()},
+		Addresses: map[string]country.Addresses{"ES": {Test: server.URL}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,25 +65,33 @@ func TestAnswersThatSayNothingAreNoOutcome(t *testing.T) {
 		{name: "503 page", status: 503, body: "<html><body>Service Unavailable</body></html>"},
 		{name: "maintenance page", status: 200, body: "<!DOCTYPE html><html><body>Mantenimiento</body></html>"},
 		{name: "nothing", status: 200},
-		{name: "internal error", status: 500, body: soapFault("Server", "Codigo[102].Error interno en el servidor, Id. Error: 1")},
+		{name: "internal error", status: 500,
+			body: soapFault("Server", "Codigo[102].Error interno en el servidor, Id. Error: 1")},
 		{name: "busy without a code", status: 500, body: soapFault("Server", "busy")},
-		{name: "service not active", status: 500, body: soapFault("Server", "Codigo[4134].Servicio no activo."), notTaken: true},
+		{name: "service not active", status: 500, body: soapFault("Server", "Codigo[4134].Servicio no activo."),
+			notTaken: true},
 		{name: "suspended", status: 200, body: soapFault("Server", "Codigo[4141].suspendido"), notTaken: true},
-		{name: "not the holder", status: 500, body: soapFault("Client", "Codigo[4112].El titular del certificado debe ser Obligado Emisión"), creds: true},
+		{name: "not the holder", status: 500,
+			body: soapFault("Client", "Codigo[4112].El titular del certificado debe ser Obligado Emisión"), creds: true},
 		{name: "forbidden", status: 403, body: "<html>No se detecta certificado</html>", creds: true},
 		{name: "unauthorized", status: 401, creds: true},
 		{name: "truncated", status: 200, body: good[:len(good)-60]},
 		{name: "redirect", status: 302, body: good},
 		{name: "good body, bad status", status: 502, body: good},
 		{name: "no line", status: 200, body: cut(good, "<sfR:RespuestaLinea>", "</sfR:RespuestaLinea>\n")},
-		{name: "line of another", status: 200, body: strings.Replace(good, "NumSerieFactura>A-1<", "NumSerieFactura>A-2<", 1)},
-		{name: "unknown state", status: 200, body: strings.Replace(good, "EstadoRegistro>Correcto<", "EstadoRegistro>Quizas<", 1)},
-		{name: "unknown overall state", status: 200, body: strings.Replace(good, "EstadoEnvio>Correcto<", "EstadoEnvio>Quizas<", 1)},
+		{name: "line of another", status: 200,
+			body: strings.Replace(good, "NumSerieFactura>A-1<", "NumSerieFactura>A-2<", 1)},
+		{name: "unknown state", status: 200, body: strings.Replace(good, "EstadoRegistro>Correcto<",
+			"EstadoRegistro>Quizas<", 1)},
+		{name: "unknown overall state", status: 200,
+			body: strings.Replace(good, "EstadoEnvio>Correcto<", "EstadoEnvio>Quizas<", 1)},
 		{name: "accepted without CSV", status: 200, body: cut(good, "<sfR:CSV>", "</sfR:CSV>\n")},
-		{name: "wait is no number", status: 200, body: strings.Replace(good, "TiempoEsperaEnvio>0<", "TiempoEsperaEnvio>soon<", 1)},
+		{name: "wait is no number", status: 200,
+			body: strings.Replace(good, "TiempoEsperaEnvio>0<", "TiempoEsperaEnvio>soon<", 1)},
 		{name: "another answer", status: 200, body: strings.ReplaceAll(good, "RespuestaRegFactu", "RespuestaOtra")},
 		{name: "another namespace", status: 200, body: strings.Replace(good, "RespuestaSuministro.xsd", "Otra.xsd", 1)},
-		{name: "DOCTYPE", status: 200, body: strings.Replace(good, "<soapenv:Envelope", `<!DOCTYPE a [<!ENTITY b "c">]><soapenv:Envelope`, 1)},
+		{name: "DOCTYPE", status: 200, body: strings.Replace(good, "<soapenv:Envelope",
+			`<!DOCTYPE a [<!ENTITY b "c">]><soapenv:Envelope`, 1)},
 		{name: "endless", status: 200, body: good + strings.Repeat(" ", 9<<20)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -110,8 +119,10 @@ func TestAnswersThatSayNothingAreNoOutcome(t *testing.T) {
 func TestTechnicalErrorOfAEATIsNoRejection(t *testing.T) {
 	f := open(t, es.Pack()).prepare(byName(t, "business"), country.Link{})
 	good := genuine(t, f)
-	for code, outcome := range map[string]country.Outcome{"3500": country.NotTaken, "3501": country.NotTaken, "1241": country.NotTaken, "1105": country.Rejected} {
-		refused := strings.Replace(good, "EstadoRegistro>Correcto</sfR:EstadoRegistro>", "EstadoRegistro>Incorrecto</sfR:EstadoRegistro><sfR:CodigoErrorRegistro>"+code+"</sfR:CodigoErrorRegistro>", 1)
+	for code, outcome := range map[string]country.Outcome{"3500": country.NotTaken, "3501": country.NotTaken,
+		"1241": country.NotTaken, "1105": country.Rejected} {
+		refused := strings.Replace(good, "EstadoRegistro>Correcto</sfR:EstadoRegistro>",
+			"EstadoRegistro>Incorrecto</sfR:EstadoRegistro><sfR:CodigoErrorRegistro>"+code+"</sfR:CodigoErrorRegistro>", 1)
 		ch := answering(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, refused) })
 		receipts, err := ch.Send(t.Context(), []country.Filing{f}, credentials())
 		if err != nil || receipts[0].Outcome != outcome {
@@ -198,7 +209,8 @@ func TestCallsAreMadeOverMutualTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := open(t, es.Pack()).prepare(byName(t, "business"), country.Link{})
-	if _, err := ch.Send(t.Context(), []country.Filing{f}, credentials()); err == nil || errors.Is(err, country.ErrNotTaken) {
+	if _, err := ch.Send(t.Context(), []country.Filing{f}, credentials()); err == nil ||
+		errors.Is(err, country.ErrNotTaken) {
 		t.Errorf("%v", err)
 	}
 	if got := <-seen; got != nif {
@@ -257,7 +269,8 @@ func TestDuplicatesAreToldApartByTheirHuella(t *testing.T) {
 	if !again.Duplicate || again.Outcome != country.Accepted || again.SHA256 != f.SHA256 || again.AuthorityID1 != "" {
 		t.Errorf("ours: %s", asJSON(again))
 	}
-	if len(again.Faults) != 1 || again.Faults[0].Code != fault.AuthorityIDUnavailable || again.Faults[0].Type != fault.Warning {
+	if len(again.Faults) != 1 || again.Faults[0].Code != fault.AuthorityIDUnavailable ||
+		again.Faults[0].Type != fault.Warning {
 		t.Errorf("the lost CSV is not told: %+v", again.Faults)
 	}
 	if first.AuthorityID1 == "" || first.Duplicate {
@@ -298,17 +311,19 @@ func TestReceiptSpeaksOfItsOwnRecordAlone(t *testing.T) {
 			t.Errorf("no CSV or time: %s", text)
 		}
 	}
-	if r := receipts[2]; r.Outcome != country.Rejected || len(r.Faults) != 1 || r.Faults[0].Message != "1109: "+aeat.Message("1109") || r.Faults[0].Type != fault.TaxAuthority {
+	if r := receipts[2]; r.Outcome != country.Rejected || len(r.Faults) != 1 ||
+		r.Faults[0].Message != "1109: "+aeat.Message("1109") || r.Faults[0].Type != fault.TaxAuthority {
 		t.Errorf("%s", asJSON(r))
 	}
 	found, err := o.channel.Find(t.Context(), a, credentials())
 	if err != nil {
 		t.Fatal(err)
 	}
-	xsd.AllConform(t, [][]byte{receipts[0].Document, receipts[1].Document, receipts[2].Document, found.Document}, func(r []byte) []byte {
-		r = bytes.Replace(r, []byte("<sfR:EstadoEnvio>"), []byte("<sfR:EstadoEnvio>No"), 1)
-		return bytes.Replace(r, []byte("ConDatos"), []byte("Algo"), 1)
-	})
+	xsd.AllConform(t, [][]byte{receipts[0].Document, receipts[1].Document, receipts[2].Document, found.Document},
+		func(r []byte) []byte {
+			r = bytes.Replace(r, []byte("<sfR:EstadoEnvio>"), []byte("<sfR:EstadoEnvio>No"), 1)
+			return bytes.Replace(r, []byte("ConDatos"), []byte("Algo"), 1)
+		})
 }
 
 func TestCancelledCallIsNoOutcome(t *testing.T) {

@@ -19,9 +19,10 @@ func Page() en16931.Page {
 			"https://www.vero.fi/en/businesses-and-corporations/taxes-and-charges/vat/",
 			"https://docs.peppol.eu/poacc/billing/3.0/",
 		},
-		Formats:    []string{"PEPPOL_UBL"},
-		Offer:      en16931.OverNetwork,
-		Reasons:    map[string]string{"AE": "Käännetty verovelvollisuus", "K": "Veroton yhteisömyynti", "G": "Veroton vientimyynti", "O": "Ei arvonlisäveron alainen"},
+		Formats: []string{"PEPPOL_UBL"},
+		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Käännetty verovelvollisuus", "K": "Veroton yhteisömyynti",
+			"G": "Veroton vientimyynti", "O": "Ei arvonlisäveron alainen"},
 		SelfBilled: "Itselaskutus",
 		Exempt:     "Veroton",
 		Example: &country.Example{

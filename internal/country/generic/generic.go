@@ -110,7 +110,8 @@ func ownRates() (map[string][]country.Rate, error) {
 	}
 	all := map[string][]country.Rate{}
 	for _, row := range rows {
-		all[row[0]] = append(all[row[0]], country.Rate{Regime: transaction.VAT, Type: row[1], Percent: row[2], Since: row[3], Until: row[4]})
+		all[row[0]] = append(all[row[0]], country.Rate{Regime: transaction.VAT, Type: row[1], Percent: row[2], Since: row[3],
+			Until: row[4]})
 	}
 	return all, nil
 }
@@ -145,5 +146,6 @@ func checkNumber(member, home string, p *transaction.Party) []fault.Fault {
 	if verdict.Valid || verdict.Country == "" {
 		return nil
 	}
-	return []fault.Fault{fault.Warn(member+".tax_information.tax_number", fault.TaxNumberDoubtful, "is doubtful for %s: %s", verdict.Country, verdict.Reason)}
+	return []fault.Fault{fault.Warn(member+".tax_information.tax_number", fault.TaxNumberDoubtful,
+		"is doubtful for %s: %s", verdict.Country, verdict.Reason)}
 }

@@ -69,7 +69,8 @@ func TestEveryCountryHasACurrencyLanguagesAndATimeZone(t *testing.T) {
 		if p.Connect != nil || !slices.Equal(p.Facts.UseCases, []country.UseCase{country.Invoicing}) {
 			t.Errorf("%s: a documents-only country offers %v", code, p.Facts.UseCases)
 		}
-		for _, kind := range []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill} {
+		for _, kind := range []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation,
+			transaction.Backfill} {
 			if c, ok := p.Facts.Correction(kind); !ok || c.Days != 0 {
 				t.Errorf("%s: %s has a deadline or is missing", code, kind)
 			}
@@ -91,7 +92,8 @@ func TestTheAtlasTakesThemAll(t *testing.T) {
 
 func TestEveryMemberStateHasAStandardRateToday(t *testing.T) {
 	all := packs(t)
-	for _, code := range strings.Fields("AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK") {
+	for _, code := range strings.Fields(
+		"AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK") {
 		standard := 0
 		for _, r := range all[code].Facts.Rates {
 			if r.Regime == transaction.VAT && r.Type == transaction.TaxStandard && r.Until == "" {
@@ -134,7 +136,8 @@ func TestRatesChangeOnTheirDay(t *testing.T) {
 		typed := p.TypedItems(in)[0].Taxes[0].Type
 		faults := findings(p, in)
 		if c.kind == "" {
-			if len(faults) != 1 || faults[0].Code != fault.RateUnusual || faults[0].Type != fault.Warning || faults[0].Field != "items.0.tax_breakdowns.0.rate" {
+			if len(faults) != 1 || faults[0].Code != fault.RateUnusual || faults[0].Type != fault.Warning ||
+				faults[0].Field != "items.0.tax_breakdowns.0.rate" {
 				t.Errorf("%s %s %s: %v", c.code, c.day, c.percent, faults)
 			}
 			continue
@@ -167,9 +170,11 @@ func sale(code, day string, rate num.Amount) country.Case {
 func TestADoubtfulNumberOfABusinessIsAWarning(t *testing.T) {
 	p := packs(t)["IE"]
 	in := sale("IE", "2026-03-01", num.MakeAmount(23, 0))
-	in.Transaction.Customer = &transaction.Party{LegalName: "Rot GmbH", Type: transaction.Business, TaxNumber: "DE123456789", Address: &transaction.Address{CountryCode: "de"}}
+	in.Transaction.Customer = &transaction.Party{LegalName: "Rot GmbH", Type: transaction.Business,
+		TaxNumber: "DE123456789", Address: &transaction.Address{CountryCode: "de"}}
 	faults := p.Check(in)
-	if len(faults) != 1 || faults[0].Code != fault.TaxNumberDoubtful || faults[0].Type != fault.Warning || faults[0].Field != "customer.tax_information.tax_number" {
+	if len(faults) != 1 || faults[0].Code != fault.TaxNumberDoubtful || faults[0].Type != fault.Warning ||
+		faults[0].Field != "customer.tax_information.tax_number" {
 		t.Errorf("a number with wrong check digits: %v", faults)
 	}
 	in.Transaction.Customer.TaxNumber = "DE111111125"
@@ -194,8 +199,9 @@ func TestNoFindingIsAnError(t *testing.T) {
 		code := rapid.SampledFrom(codes).Draw(t, "country")
 		in := sale(code, "2026-03-01", num.MakeAmount(rapid.Int64Range(0, 1_000_000).Draw(t, "rate"), 4))
 		in.Transaction.Customer = &transaction.Party{
-			Type: rapid.SampledFrom([]string{"", transaction.Individual, transaction.Business}).Draw(t, "type"), TaxNumber: rapid.String().Draw(t, "number"),
-			Address: &transaction.Address{CountryCode: rapid.StringMatching(`[A-Za-z]{0,2}`).Draw(t, "address")},
+			Type:      rapid.SampledFrom([]string{"", transaction.Individual, transaction.Business}).Draw(t, "type"),
+			TaxNumber: rapid.String().Draw(t, "number"),
+			Address:   &transaction.Address{CountryCode: rapid.StringMatching(`[A-Za-z]{0,2}`).Draw(t, "address")},
 		}
 		for _, f := range findings(all[code], in) {
 			if f.Type != fault.Warning {
@@ -212,7 +218,8 @@ func TestDocumentsOnlyCountriesPassTheSuite(t *testing.T) {
 			var cases []packtest.Case
 			for _, rate := range []int64{0, 5, 19, 23, 27} {
 				in := sale(code, "2026-03-01", num.MakeAmount(rate, 0))
-				cases = append(cases, packtest.Case{Name: "sale at " + num.MakeAmount(rate, 0).String(), Draft: country.Draft{Transaction: *in.Transaction, Now: in.Now}})
+				cases = append(cases, packtest.Case{Name: "sale at " + num.MakeAmount(rate, 0).String(),
+					Draft: country.Draft{Transaction: *in.Transaction, Now: in.Now}})
 			}
 			packtest.Exercise(t, all[code], packtest.Options{Name: code, Cases: cases})
 		})
@@ -260,7 +267,8 @@ func BenchmarkCheck(b *testing.B) {
 func BenchmarkCheckWithTaxNumber(b *testing.B) {
 	p := packs(b)["IE"]
 	in := sale("IE", "2026-03-01", num.MakeAmount(23, 0))
-	in.Transaction.Customer = &transaction.Party{Type: transaction.Business, TaxNumber: "DE111111125", Address: &transaction.Address{CountryCode: "DE"}}
+	in.Transaction.Customer = &transaction.Party{Type: transaction.Business, TaxNumber: "DE111111125",
+		Address: &transaction.Address{CountryCode: "DE"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		findings(p, in)

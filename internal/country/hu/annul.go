@@ -22,7 +22,8 @@ const annulPolls = 10
 // Annul asks for the technical annulment of a report (specification 2.4). NAV then
 // waits for a person who agrees in its portal. A second one for the same invoice
 // is refused with ANNULMENT_IN_PROGRESS, so that asking again does no harm.
-func (ch *channel) Annul(ctx context.Context, f country.Filing, a country.Annulment, c country.Credentials) (country.Annulled, error) {
+func (ch *channel) Annul(ctx context.Context, f country.Filing, a country.Annulment,
+	c country.Credentials) (country.Annulled, error) {
 	if a.Code == "" {
 		a.Code = navwire.ErraticData
 	}
@@ -50,7 +51,8 @@ func (ch *channel) Annul(ctx context.Context, f country.Filing, a country.Annulm
 // annulmentFlaws finds what NAV's structure would refuse.
 func annulmentFlaws(a country.Annulment) (found []fault.Fault) {
 	if !slices.Contains(navwire.AnnulmentCodes(), a.Code) {
-		found = append(found, fault.At("code", fault.FieldNotValid, "must be one of %s", strings.Join(navwire.AnnulmentCodes(), ", ")))
+		found = append(found, fault.At("code", fault.FieldNotValid, "must be one of %s",
+			strings.Join(navwire.AnnulmentCodes(), ", ")))
 	}
 	if strings.TrimSpace(a.Reason) == "" || utf8.RuneCountInString(a.Reason) > navwire.ReasonMax {
 		found = append(found, fault.At("reason", fault.FieldNotValid, "must have 1 to %d characters", navwire.ReasonMax))

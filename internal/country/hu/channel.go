@@ -66,7 +66,9 @@ type extra struct {
 
 // Prepare writes InvoiceData.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	if err := country.Preparable(&in, func() []fault.Fault { return corrects(&in, ch.facts) }, "NAV has no document for the operation",
+	if err := country.Preparable(&in, func() []fault.Fault {
+		return corrects(&in, ch.facts)
+	}, "NAV has no document for the operation",
 		"an invoice that was issued cannot be cancelled, only invalidated by another: use a credit"); err != nil {
 		return country.Filing{}, err
 	}
@@ -91,7 +93,8 @@ func corrects(in *country.Draft, f country.Facts) []fault.Fault {
 			switch {
 			case earlier.Cancelled:
 			case earlier.Transaction.Kind == transaction.Credit:
-				return []fault.Fault{fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected, "was already credited: a STORNO invalidates an invoice once")}
+				return []fault.Fault{fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected,
+					"was already credited: a STORNO invalidates an invoice once")}
 			default:
 				return []fault.Fault{fault.At("reference_transaction_id", fault.ValidationMatchInvalid,
 					"names an invoice that was adjusted before: a STORNO says what the whole chain comes to; adjust the rest instead")}
@@ -130,7 +133,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 			receipts[i] = country.Receipt{Outcome: country.NotTaken}
 			continue
 		}
-		receipts[i] = country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: strconv.Itoa(i + 1), Handle: handle(id, i+1), Raw: reply}
+		receipts[i] = country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: strconv.Itoa(i + 1),
+			Handle: handle(id, i+1), Raw: reply}
 	}
 	return receipts, nil
 }
@@ -175,7 +179,8 @@ func readHandle(text string) (id string, index int, ok bool) {
 }
 
 // Poll asks what became of an invoice that NAV has.
-func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt,
+	c country.Credentials) (country.Receipt, error) {
 	u, err := ch.user(f.Supplier, c)
 	if err != nil {
 		return country.Receipt{}, err
@@ -283,6 +288,7 @@ func enrol(ctx context.Context, in country.Enrolment) (done country.Enrolled) {
 	case errors.As(err, &no):
 		field, cause = no.field(), no.code+" "+no.text
 	}
-	done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by NAV: " + strings.TrimSpace(cause)}}
+	done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field,
+		Message: field + " is refused by NAV: " + strings.TrimSpace(cause)}}
 	return done
 }

@@ -17,7 +17,8 @@ type checker struct {
 }
 
 func (c *checker) checks() []country.Check {
-	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "transaction_date"}
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number",
+		"customer.address.country_code", "transaction_date"}
 	return []country.Check{
 		{Reads: []string{"customer.type", "customer.tax_information.tax_number", "customer.address.country_code"}, Find: customer},
 		{Reads: []string{"transaction_number"}, Find: number},
@@ -39,7 +40,8 @@ func number(in country.Case) []fault.Fault {
 	if sent == "" || words(sent, navwire.NumberMax) == sent || len([]rune(sent)) > navwire.NumberMax {
 		return nil // its length is a fact
 	}
-	return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "has blanks at its ends, two in a row, or characters that NAV does not take")}
+	return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid,
+		"has blanks at its ends, two in a row, or characters that NAV does not take")}
 }
 
 // days finds what NAV refuses of the days, or would if it came today.
@@ -47,14 +49,17 @@ func (c *checker) days(in country.Case) []fault.Fault {
 	t := in.Transaction
 	var found []fault.Fault
 	if t.Whole() && !in.Now.IsZero() && t.Date.Before(in.Now.AddDate(-1, 0, 0)) {
-		found = append(found, fault.At("transaction_date", fault.FieldNotValid, "is more than a year ago, which NAV refuses (%s)", navwire.IssueDateLate))
+		found = append(found, fault.At("transaction_date", fault.FieldNotValid,
+			"is more than a year ago, which NAV refuses (%s)", navwire.IssueDateLate))
 	}
-	if issued := t.Date.In(c.by.Zone).Format(time.DateOnly); t.Whole() && !in.Now.IsZero() && len(found) == 0 && issued < in.Now.In(c.by.Zone).AddDate(0, 0, -1).Format(time.DateOnly) {
+	if issued := t.Date.In(c.by.Zone).Format(time.DateOnly); t.Whole() && !in.Now.IsZero() && len(found) == 0 &&
+		issued < in.Now.In(c.by.Zone).AddDate(0, 0, -1).Format(time.DateOnly) {
 		found = append(found, fault.Warn("transaction_date", fault.ValidationMatchInvalid,
 			"is %s: an invoice is reported at once when it is issued (Act CXXVII of 2007, annex 10), and this one comes late", issued))
 	}
 	if t.DeliveryDate > t.Date.In(c.by.Zone).AddDate(5, 0, 0).Format(time.DateOnly) {
-		found = append(found, fault.At("delivery_date", fault.FieldNotValid, "is more than five years after the invoice, which NAV refuses (%s)", navwire.DeliveryDateLate))
+		found = append(found, fault.At("delivery_date", fault.FieldNotValid,
+			"is more than five years after the invoice, which NAV refuses (%s)", navwire.DeliveryDateLate))
 	}
 	return found
 }
@@ -87,7 +92,8 @@ func tooLarge(report []byte) []fault.Fault {
 	if len(report) <= reportBytesMax {
 		return nil
 	}
-	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d", len(report), reportBytesMax)}
+	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d",
+		len(report), reportBytesMax)}
 }
 
 // checkCompany asks for what a call to NAV and every report must have.
@@ -96,10 +102,12 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	number, ok := readNumber(s.TaxNumber)
 	switch {
 	case !ok || number.kind == "":
-		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "must be a Hungarian tax number of 11 digits, written as 12345678-2-41"))
+		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid,
+			"must be a Hungarian tax number of 11 digits, written as 12345678-2-41"))
 	case number.kind == kindGroup:
 		if member, ok := readNumber(s.Settings.Text(settingGroupMember)); !ok || member.kind != kindGroupMember {
-			found = append(found, fault.At("settings."+settingGroupMember, fault.FieldRequired, "must be the tax number of the group's member that sells (ninth digit 4)"))
+			found = append(found, fault.At("settings."+settingGroupMember, fault.FieldRequired,
+				"must be the tax number of the group's member that sells (ninth digit 4)"))
 		}
 	}
 	for _, must := range [][3]string{
@@ -112,13 +120,15 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 		}
 	}
 	if c.Username != "" && !loginForm.MatchString(c.Username) {
-		found = append(found, fault.At("tax_credentials.username", fault.FieldNotValid, "must be the technical user's login: 6 to 15 letters and digits"))
+		found = append(found, fault.At("tax_credentials.username", fault.FieldNotValid,
+			"must be the technical user's login: 6 to 15 letters and digits"))
 	}
 	if key := c.Named[secretExchange]; key != "" && len(key) != navwire.ExchangeKeyBytes {
 		found = append(found, fault.At("tax_credentials."+secretExchange, fault.FieldNotValid, "must have 16 characters"))
 	}
 	if key := c.Named[secretSignature]; key != "" && key == c.Secret {
-		found = append(found, fault.At("tax_credentials."+secretSignature, fault.FieldNotValid, "is the password: they are two secrets"))
+		found = append(found, fault.At("tax_credentials."+secretSignature, fault.FieldNotValid,
+			"is the password: they are two secrets"))
 	}
 	return found
 }

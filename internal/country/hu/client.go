@@ -50,9 +50,11 @@ type user struct {
 // user finds who calls. Every secret is needed; one that is missing is not asked
 // of NAV.
 func (ch *channel) user(taxpayer string, c country.Credentials) (user, error) {
-	u := user{ch: ch, taxpayer: taxpayer, login: c.Username, password: c.Secret, signature: c.Named[secretSignature], exchange: c.Named[secretExchange]}
+	u := user{ch: ch, taxpayer: taxpayer, login: c.Username, password: c.Secret, signature: c.Named[secretSignature],
+		exchange: c.Named[secretExchange]}
 	if u.login == "" || u.password == "" || u.signature == "" || u.exchange == "" {
-		return u, fmt.Errorf("%w: %w: username, password, %s and %s are needed", country.ErrNotTaken, country.ErrCredentials, secretSignature, secretExchange)
+		return u, fmt.Errorf("%w: %w: username, password, %s and %s are needed", country.ErrNotTaken, country.ErrCredentials,
+			secretSignature, secretExchange)
 	}
 	return u, nil
 }
@@ -85,7 +87,8 @@ func (u user) request(operation string, batch []entry, body func(*xmltree.Writer
 	}
 	w := xmltree.NewWriter(size)
 	w.Declare()
-	w.Start(strings.ToUpper(operation[:1])+operation[1:]+"Request", "xmlns", navwire.SpaceAPI, "xmlns:common", navwire.SpaceCommon)
+	w.Start(strings.ToUpper(operation[:1])+operation[1:]+"Request", "xmlns", navwire.SpaceAPI, "xmlns:common",
+		navwire.SpaceCommon)
 	w.Group("common:header", "common:requestId", id, "common:timestamp", now.Format(navwire.TimeLayout),
 		"common:requestVersion", navwire.RequestVersion, "common:headerVersion", navwire.HeaderVersion)
 	w.Start("common:user")
@@ -107,8 +110,9 @@ func (u user) request(operation string, batch []entry, body func(*xmltree.Writer
 // of a border or an empty body with any status, is an error that says nothing
 // about what was asked for.
 func (u user) call(ctx context.Context, operation string, body []byte, bytesMax int64) (*xmltree.Element, []byte, error) {
-	reply, err := country.Request{URL: u.ch.base + "/" + operation, Header: []string{"Content-Type", "application/xml", "Accept", "application/xml"},
-		Body: body, BytesMax: bytesMax}.Do(ctx, u.ch.at.HTTP)
+	reply, err := country.Request{URL: u.ch.base + "/" + operation,
+		Header: []string{"Content-Type", "application/xml", "Accept", "application/xml"},
+		Body:   body, BytesMax: bytesMax}.Do(ctx, u.ch.at.HTTP)
 	if err != nil {
 		return nil, nil, fmt.Errorf("calling %s: %w", operation, err)
 	}
@@ -163,7 +167,8 @@ func readRefusal(operation string, status int, root *xmltree.Element) error {
 		no.text = strings.TrimSpace(no.text + " " + m.Value("validationErrorCode") + " " + m.Value("message"))
 	}
 	switch no.code {
-	case navwire.InvalidUser, navwire.InvalidSignature, navwire.NotRegistered, navwire.InvalidCustomer, navwire.InvalidRelation, navwire.Forbidden:
+	case navwire.InvalidUser, navwire.InvalidSignature, navwire.NotRegistered, navwire.InvalidCustomer,
+		navwire.InvalidRelation, navwire.Forbidden:
 		return fmt.Errorf("%w: %w: %w", country.ErrNotTaken, country.ErrCredentials, no)
 	case navwire.Maintenance:
 		return fmt.Errorf("%w: %w", country.ErrNotTaken, no)

@@ -187,7 +187,8 @@ func (d *document) writeReference(w *xmltree.Writer) {
 	}
 	o := &d.Originals[0]
 	w.Group("invoiceReference", "originalInvoiceNumber", o.Number,
-		"modifyWithoutMaster", strconv.FormatBool(o.Backfilled && o.AuthorityID1 == ""), "modificationIndex", strconv.Itoa(len(o.Corrections)+1))
+		"modifyWithoutMaster", strconv.FormatBool(o.Backfilled && o.AuthorityID1 == ""), "modificationIndex",
+		strconv.Itoa(len(o.Corrections)+1))
 }
 
 func (d *document) writeSupplier(w *xmltree.Writer) {
@@ -225,7 +226,8 @@ func (d *document) writeDetail(w *xmltree.Writer) {
 		span = *d.Period
 	}
 	w.Start("invoiceDetail")
-	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "?invoiceDeliveryPeriodStart", span.From, "?invoiceDeliveryPeriodEnd", span.To, "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
+	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "?invoiceDeliveryPeriodStart", span.From,
+		"?invoiceDeliveryPeriodEnd", span.To, "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
 		"?selfBillingIndicator", yes(d.SelfBilled()), "?paymentMethod", paymentMethod(d.Payments), "?paymentDate", d.DueDate,
 		"?cashAccountingIndicator", yes(d.Set(settingCash)), "invoiceAppearance", d.Setting(settingAppearance, "ELECTRONIC"))
 	d.writeReferences(w)

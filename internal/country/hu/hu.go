@@ -87,7 +87,8 @@ func facts() country.Facts {
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate or says why it has none (lineVatRate)"},
 			business("customer.address.city", "a business is named by name and address (customerAddress, § 169 e)"),
 			business("customer.address.address_line_1", "a business is named by name and address (customerAddress, § 169 e)"),
-			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In(home)},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B,
+				When:   []country.Condition{country.In(home)},
 				Reason: "a business in Hungary is named by its tax number (§ 169 d; CUSTOMER_DATA_EXPECTED)"},
 		),
 		Dates:         &country.DateRule{Earliest: "2010-01-01", Today: true, Reason: "invoiceIssueDate"},
@@ -112,11 +113,13 @@ func facts() country.Facts {
 		TaxNumberName: "Adószám",
 		Formats:       []string{"PDF", "XML"},
 		Authority: &country.Authority{
-			Name: "Nemzeti Adó- és Vámhivatal", System: "Online Számla 3.0", Protocol: "XML over HTTPS; signed calls, asynchronous processing",
+			Name: "Nemzeti Adó- és Vámhivatal", System: "Online Számla 3.0",
+			Protocol: "XML over HTTPS; signed calls, asynchronous processing",
 		},
 		Derivations: derivations(),
 		Obligations: []country.Obligation{
-			{Since: "2018-07-01", Whom: "invoices to taxable persons with at least 100,000 HUF of tax", Source: "Act CXXVII of 2007, annex 10"},
+			{Since: "2018-07-01", Whom: "invoices to taxable persons with at least 100,000 HUF of tax",
+				Source: "Act CXXVII of 2007, annex 10"},
 			{Since: "2020-07-01", Whom: "every invoice to a domestic taxable person", Source: "Act CXXVII of 2007, annex 10"},
 			{Since: "2021-01-04", Whom: "every invoice, also to persons and abroad", Source: "Act CXXVII of 2007, annex 10"},
 		},
@@ -163,7 +166,8 @@ func settings() []country.Setting {
 			Description: "Tax number of the member of a VAT group that sells; required where the company's tax number is a group's (ninth digit 5).",
 		},
 		{
-			Key: settingBankAccount, Type: "string", Default: "", Pattern: `^([0-9]{8}-[0-9]{8}(-[0-9]{8})?|[A-Z]{2}[0-9]{2}[0-9A-Za-z]{11,30})$`,
+			Key: settingBankAccount, Type: "string", Default: "",
+			Pattern:     `^([0-9]{8}-[0-9]{8}(-[0-9]{8})?|[A-Z]{2}[0-9]{2}[0-9A-Za-z]{11,30})$`,
 			Description: "Bank account in the report (supplierBankAccountNumber): 8-8, 8-8-8 or an IBAN.",
 		},
 	}

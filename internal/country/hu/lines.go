@@ -104,7 +104,8 @@ func (d *document) writePrice(w *xmltree.Writer, l *line) {
 	}
 	unit, own := unitOf(l.Item.Unit)
 	price := perUnit(before, d.Decimals, quantity)
-	w.Leaves("quantity", count, "unitOfMeasure", unit, "?unitOfMeasureOwn", own, "unitPrice", price, "unitPriceHUF", d.hufPrice(before, quantity, price))
+	w.Leaves("quantity", count, "unitOfMeasure", unit, "?unitOfMeasureOwn", own, "unitPrice", price, "unitPriceHUF",
+		d.hufPrice(before, quantity, price))
 	if l.NetDiscount != 0 { // with the sign of the line: quantity × price less this is the net
 		w.Group("lineDiscountData", "discountDescription", "Engedmény", "discountValue", d.own(l.NetDiscount))
 	}

@@ -107,7 +107,8 @@ const noPostalCode = "0000"
 // writeAddress writes simpleAddress, all of whose parts NAV wants.
 func writeAddress(w *xmltree.Writer, name string, a transaction.Address) {
 	w.Start(name)
-	w.Group("base:simpleAddress", "base:countryCode", cmp.Or(strings.ToUpper(a.CountryCode), home), "base:postalCode", postalCode(a.PostalCode),
+	w.Group("base:simpleAddress", "base:countryCode", cmp.Or(strings.ToUpper(a.CountryCode), home), "base:postalCode",
+		postalCode(a.PostalCode),
 		"base:city", cmp.Or(words(a.City, navwire.DetailMax), "-"), "base:additionalAddressDetail", street(a))
 	w.End()
 }
@@ -128,6 +129,7 @@ func postalCode(code string) string {
 }
 
 func street(a transaction.Address) string {
-	lines := text.Join(", ", a.AddressLine1, text.Join(" ", a.Prefix, a.Number, a.Suffix), a.AddressLine2, a.District, a.Neighbourhood, a.State)
+	lines := text.Join(", ", a.AddressLine1, text.Join(" ", a.Prefix, a.Number, a.Suffix), a.AddressLine2, a.District,
+		a.Neighbourhood, a.State)
 	return cmp.Or(words(lines, navwire.DetailMax), "-")
 }

@@ -103,7 +103,8 @@ func (p processing) refusals() []fault.Fault {
 		found = append(found, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: m.String()})
 	}
 	if len(found) == 0 {
-		found = append(found, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "NAV refused the report without a reason"})
+		found = append(found, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+			Message: "NAV refused the report without a reason"})
 	}
 	return found
 }
@@ -115,20 +116,23 @@ func (u user) transaction(ctx context.Context, id string, originals bool) (*proc
 	if originals {
 		bytesMax = originalBytesMax
 	}
-	root, raw, err := u.call(ctx, navwire.QueryTransactionStatus, u.request(navwire.QueryTransactionStatus, nil, func(w *xmltree.Writer) {
-		w.Leaves("transactionId", id, "returnOriginalRequest", strconv.FormatBool(originals))
-	}), bytesMax)
+	root, raw, err := u.call(ctx, navwire.QueryTransactionStatus,
+		u.request(navwire.QueryTransactionStatus, nil, func(w *xmltree.Writer) {
+			w.Leaves("transactionId", id, "returnOriginalRequest", strconv.FormatBool(originals))
+		}), bytesMax)
 	if err != nil {
 		return nil, err
 	}
-	t := &processed{id: id, raw: raw, verification: root.Value("processingResults", "annulmentData", "annulmentVerificationStatus")}
+	t := &processed{id: id, raw: raw, verification: root.Value("processingResults", "annulmentData",
+		"annulmentVerificationStatus")}
 	for _, r := range root.At("processingResults").All("processingResult") {
 		p := processing{status: r.Value("invoiceStatus")}
 		if p.index, err = strconv.Atoi(r.Value("index")); err != nil {
 			return nil, fmt.Errorf("reading transaction %s: %w", id, err)
 		}
 		for _, m := range append(r.All("technicalValidationMessages"), r.All("businessValidationMessages")...) {
-			p.messages = append(p.messages, message{m.Value("validationResultCode"), m.Value("validationErrorCode"), m.Value("message"), m.Value("pointer", "line")})
+			p.messages = append(p.messages, message{m.Value("validationResultCode"), m.Value("validationErrorCode"),
+				m.Value("message"), m.Value("pointer", "line")})
 		}
 		if text := r.Value("originalRequest"); text != "" {
 			if p.sha256, err = digest(text); err != nil {
@@ -266,10 +270,12 @@ func (u user) since(ctx context.Context, from time.Time) ([]string, error) {
 }
 
 func (u user) page(ctx context.Context, page int, from, to time.Time) (ids []string, last bool, err error) {
-	root, _, err := u.call(ctx, navwire.QueryTransactionList, u.request(navwire.QueryTransactionList, nil, func(w *xmltree.Writer) {
-		w.Leaf("page", strconv.Itoa(page))
-		w.Group("insDate", "dateTimeFrom", from.UTC().Format(navwire.TimeLayout), "dateTimeTo", to.UTC().Format(navwire.TimeLayout))
-	}), answerBytesMax)
+	root, _, err := u.call(ctx, navwire.QueryTransactionList,
+		u.request(navwire.QueryTransactionList, nil, func(w *xmltree.Writer) {
+			w.Leaf("page", strconv.Itoa(page))
+			w.Group("insDate", "dateTimeFrom", from.UTC().Format(navwire.TimeLayout), "dateTimeTo",
+				to.UTC().Format(navwire.TimeLayout))
+		}), answerBytesMax)
 	if err != nil {
 		return nil, false, err
 	}
@@ -294,7 +300,8 @@ func lastPage(result *xmltree.Element, page int) (bool, error) {
 }
 
 // Registered lists what NAV holds of a supplier by day of issue.
-func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day,
+	c country.Credentials) ([]country.Entry, error) {
 	n, _ := readNumber(s.TaxNumber)
 	u, err := ch.user(n.payer, c)
 	if err != nil {

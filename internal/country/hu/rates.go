@@ -46,15 +46,25 @@ type ground struct {
 }
 
 var grounds = []ground{
-	{navwire.AAM, transaction.TaxExempt, "Alanyi adómentes (Áfa tv. XIII. fejezet)", "exempt: the seller (alanyi adómentes, chapter XIII)"},
-	{navwire.TAM, transaction.TaxExempt, "A tevékenység közérdekű vagy speciális jellegére tekintettel adómentes (Áfa tv. 85–86. §)", "exempt: the activity (tárgyi adómentes, §§ 85–86)"},
-	{navwire.KBAET, transaction.TaxIntraEU, "Közösségen belüli adómentes termékértékesítés (Áfa tv. 89. §)", "intra-Community supply of goods (§ 89)"},
+	{navwire.AAM, transaction.TaxExempt, "Alanyi adómentes (Áfa tv. XIII. fejezet)",
+		"exempt: the seller (alanyi adómentes, chapter XIII)"},
+	{navwire.TAM, transaction.TaxExempt,
+		"A tevékenység közérdekű vagy speciális jellegére tekintettel adómentes (Áfa tv. 85–86. §)",
+		"exempt: the activity (tárgyi adómentes, §§ 85–86)"},
+	{navwire.KBAET, transaction.TaxIntraEU, "Közösségen belüli adómentes termékértékesítés (Áfa tv. 89. §)",
+		"intra-Community supply of goods (§ 89)"},
 	{navwire.EAM, transaction.TaxExport, "Adómentes termékexport (Áfa tv. 98–109. §)", "export of goods (§§ 98–109)"},
-	{navwire.NAM, transaction.TaxExport, "Egyéb nemzetközi ügylethez kapcsolódó adómentesség (Áfa tv. 110–118. §)", "other international transaction (§§ 110–118)"},
-	{navwire.ATK, transaction.TaxOutside, "Az Áfa tv. tárgyi hatályán kívül (Áfa tv. 2–3. §)", "outside of the VAT act (§§ 2–3)"},
-	{navwire.EUFAD37, transaction.TaxReverse, "Más tagállamban teljesített, fordítottan adózó szolgáltatás (Áfa tv. 37. §)", "services to a business of another member state (§ 37)"},
-	{navwire.EUFADE, transaction.TaxReverse, "Más tagállamban teljesített, fordítottan adózó ügylet", "other supply in another member state for which the buyer owes the tax"},
-	{navwire.EUE, transaction.TaxOutside, "Más tagállamban teljesített, nem fordítottan adózó ügylet", "supply in another member state, taxed there by the seller (OSS among them)"},
+	{navwire.NAM, transaction.TaxExport, "Egyéb nemzetközi ügylethez kapcsolódó adómentesség (Áfa tv. 110–118. §)",
+		"other international transaction (§§ 110–118)"},
+	{navwire.ATK, transaction.TaxOutside, "Az Áfa tv. tárgyi hatályán kívül (Áfa tv. 2–3. §)",
+		"outside of the VAT act (§§ 2–3)"},
+	{navwire.EUFAD37, transaction.TaxReverse,
+		"Más tagállamban teljesített, fordítottan adózó szolgáltatás (Áfa tv. 37. §)",
+		"services to a business of another member state (§ 37)"},
+	{navwire.EUFADE, transaction.TaxReverse, "Más tagállamban teljesített, fordítottan adózó ügylet",
+		"other supply in another member state for which the buyer owes the tax"},
+	{navwire.EUE, transaction.TaxOutside, "Más tagállamban teljesített, nem fordítottan adózó ügylet",
+		"supply in another member state, taxed there by the seller (OSS among them)"},
 	{navwire.HO, transaction.TaxOutside, "Harmadik országban teljesített ügylet", "supply in a third country"},
 }
 

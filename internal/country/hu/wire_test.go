@@ -92,7 +92,8 @@ func TestSignaturesAreThoseOfNAVsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := hu.Sign("TSTKFT1222564", at, "ce-8f5e-215119fa7dd621DLMRHRLH2S", [2]string{"CREATE", "QWJjZDEyMzQ="}, [2]string{"MODIFY", "RGNiYTQzMjE="})
+	got := hu.Sign("TSTKFT1222564", at, "ce-8f5e-215119fa7dd621DLMRHRLH2S", [2]string{"CREATE", "QWJjZDEyMzQ="},
+		[2]string{"MODIFY", "RGNiYTQzMjE="})
 	if want := "60BC80609EE3B8F42FE904200A49A1921A1DADA08D55319ACD40C59F626514B74EEA49011D372600A10DBCF8199D590DA9C2841D987308F2D83DAE17C2470C42"; got != want {
 		t.Errorf("signed %s", got)
 	}
@@ -119,13 +120,16 @@ func TestSignaturesAreThoseOfNAVsExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		var entries [][2]string
-		for _, m := range regexp.MustCompile(`(?s)<invoiceOperation>(\w+)</invoiceOperation>\s*<invoiceData>([^<]*)<`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`(?s)<invoiceOperation>(\w+)</invoiceOperation>\s*<invoiceData>([^<]*)<`).FindAllStringSubmatch(text, -1) {
 			entries = append(entries, [2]string{m[1], m[2]})
 		}
-		for _, m := range regexp.MustCompile(`(?s)<annulmentOperation>(\w+)</annulmentOperation>\s*<invoiceAnnulment>([^<]*)<`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`(?s)<annulmentOperation>(\w+)</annulmentOperation>\s*<invoiceAnnulment>([^<]*)<`).FindAllStringSubmatch(text, -1) {
 			entries = append(entries, [2]string{m[1], m[2]})
 		}
-		if got := hu.Sign(part(text, "requestId"), at, part(text, "signKey"), entries...); got != part(text, "requestSignature") {
+		if got := hu.Sign(part(text, "requestId"), at, part(text, "signKey"),
+			entries...); got != part(text, "requestSignature") {
 			t.Errorf("%s: signed %s", filepath.Base(file), got)
 		}
 	}
@@ -228,7 +232,8 @@ func TestDocumentsAreTakenWithoutARemark(t *testing.T) {
 func TestRemarksAreWarnings(t *testing.T) {
 	o := open(t)
 	r := o.settle(o.prepare(invoice("C-WARN")))
-	if r.Outcome != country.Accepted || len(r.Faults) != 1 || r.Faults[0].Type != fault.Warning || r.Faults[0].Code != fault.AuthorityRemark ||
+	if r.Outcome != country.Accepted || len(r.Faults) != 1 || r.Faults[0].Type != fault.Warning ||
+		r.Faults[0].Code != fault.AuthorityRemark ||
 		!strings.Contains(r.Faults[0].Message, "LINE_SUMMARY_GROSS_AMOUNT_MISMATCH") {
 		t.Errorf("%+v", r)
 	}
@@ -241,8 +246,10 @@ func TestWrongSecretsAreToldApart(t *testing.T) {
 		"":                              func(*country.Enrolment) {},
 		"tax_credentials.username":      func(e *country.Enrolment) { e.Credentials.Secret = "wrong" },
 		"tax_credentials.signature_key": func(e *country.Enrolment) { e.Credentials.Named["signature_key"] = "other" },
-		"tax_credentials.exchange_key":  func(e *country.Enrolment) { e.Credentials.Named["exchange_key"] = "0123456789abcdef" },
-		"tax_information.tax_number":    func(e *country.Enrolment) { e.Supplier.TaxNumber = "99999999" },
+		"tax_credentials.exchange_key": func(e *country.Enrolment) {
+			e.Credentials.Named["exchange_key"] = "0123456789abcdef"
+		},
+		"tax_information.tax_number": func(e *country.Enrolment) { e.Supplier.TaxNumber = "99999999" },
 	} {
 		in := country.Enrolment{At: o.at, Supplier: supplier(), Credentials: credentials()}
 		change(&in)
@@ -251,11 +258,13 @@ func TestWrongSecretsAreToldApart(t *testing.T) {
 		case field == "" && len(got.Faults) > 0:
 			t.Errorf("right secrets: %+v", got.Faults)
 		case field == "tax_information.tax_number" && len(got.Faults) == 0: // readNumber has nothing to ask with
-		case field != "" && (len(got.Faults) != 1 || got.Faults[0].Field != field || got.Faults[0].Code != fault.CredentialsInvalid):
+		case field != "" && (len(got.Faults) != 1 || got.Faults[0].Field != field ||
+			got.Faults[0].Code != fault.CredentialsInvalid):
 			t.Errorf("%s: %+v", field, got.Faults)
 		}
 	}
-	gone := country.Enrolment{At: country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient}, Supplier: supplier(), Credentials: credentials()}
+	gone := country.Enrolment{At: country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient},
+		Supplier: supplier(), Credentials: credentials()}
 	if got := pack().Enrol(t.Context(), gone); len(got.Faults) > 0 {
 		t.Errorf("NAV away: %+v", got.Faults)
 	}
@@ -300,11 +309,13 @@ func TestNAVListsWhatItHoldsOfADay(t *testing.T) {
 	o.settle(o.prepare(plain))
 	o.settle(o.prepare(correct(transaction.Credit, draft("D-2", homeBuyer(), plain.Transaction.Items...), plain)))
 	local := day.In(budapest())
-	got, err := o.channel.(country.Register).Registered(t.Context(), supplier(), country.Day{Year: local.Year(), Month: local.Month(), Day: local.Day()}, credentials())
+	got, err := o.channel.(country.Register).Registered(t.Context(), supplier(),
+		country.Day{Year: local.Year(), Month: local.Month(), Day: local.Day()}, credentials())
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%+v %v", got, err)
 	}
-	if got[0].Number != "D-1" || got[0].Kind != transaction.Invoice || got[1].Kind != transaction.Credit || got[1].Reference != "D-1" || got[1].AuthorityID1 == "" {
+	if got[0].Number != "D-1" || got[0].Kind != transaction.Invoice || got[1].Kind != transaction.Credit ||
+		got[1].Reference != "D-1" || got[1].AuthorityID1 == "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -313,11 +324,14 @@ func TestNAVListsWhatItHoldsOfADay(t *testing.T) {
 func TestCorrectionsThatCannotBeWritten(t *testing.T) {
 	o := open(t)
 	plain := invoice("E-1")
-	adjusted := correct(transaction.Adjustment, draft("E-2", homeBuyer(), item("x", one(), -1000, vat("27", transaction.Added))), plain)
+	adjusted := correct(transaction.Adjustment,
+		draft("E-2", homeBuyer(), item("x", one(), -1000, vat("27", transaction.Added))), plain)
 	for name, d := range map[string]country.Draft{
-		"credit of what was adjusted": correct(transaction.Credit, draft("E-3", homeBuyer(), plain.Transaction.Items...), plain, adjusted),
-		"cancellation":                correct(transaction.Cancellation, draft("E-4", homeBuyer(), plain.Transaction.Items...), plain),
-		"no tax for the buyer": with(correct(transaction.Adjustment, draft("E-5", nil, item("x", one(), -1000, typed(transaction.TaxIntraEU, ""))), plain),
+		"credit of what was adjusted": correct(transaction.Credit, draft("E-3", homeBuyer(), plain.Transaction.Items...),
+			plain, adjusted),
+		"cancellation": correct(transaction.Cancellation, draft("E-4", homeBuyer(), plain.Transaction.Items...), plain),
+		"no tax for the buyer": with(correct(transaction.Adjustment,
+			draft("E-5", nil, item("x", one(), -1000, typed(transaction.TaxIntraEU, ""))), plain),
 			func(d *country.Draft) { d.Transaction.Customer = nil }),
 	} {
 		_, err := o.channel.Prepare(d)

@@ -136,9 +136,11 @@ func Names(leaf *x509.Certificate, countryCode, number string) bool {
 	if normal := taxid.Check(countryCode, number).Number; normal != "" {
 		wanted[letters(normal)] = true
 	}
-	prefixes := []string{"", "VAT" + countryCode, "TIN" + countryCode, "IDC" + countryCode, "NTR" + countryCode, "PNO" + countryCode, countryCode}
+	prefixes := []string{"", "VAT" + countryCode, "TIN" + countryCode, "IDC" + countryCode, "NTR" + countryCode,
+		"PNO" + countryCode, countryCode}
 	for _, name := range leaf.Subject.Names {
-		if !name.Type.Equal(oidOrganizationIdentifier) && !name.Type.Equal(oidSerialNumber) && !name.Type.Equal(oidUniqueIdentifier) {
+		if !name.Type.Equal(oidOrganizationIdentifier) && !name.Type.Equal(oidSerialNumber) &&
+			!name.Type.Equal(oidUniqueIdentifier) {
 			continue
 		}
 		text, _ := name.Value.(string)

@@ -56,11 +56,12 @@ func TestKeeperRefusesWhatOnlyNewCredentialsCanMend(t *testing.T) {
 		now         time.Time
 		says        string
 	}{
-		"none":           {identity.PKCS12{}, today, "there is none"},
-		"wrong password": {identity.PKCS12{File: good.File, Password: good.Password + "x"}, today, "the password does not open"},
-		"not a file":     {identity.PKCS12{File: []byte("hello")}, today, "is not a PKCS#12"},
-		"expired":        {good, today.AddDate(3, 0, 0), "expired on"},
-		"too early":      {good, today.AddDate(-1, 0, 0), "not valid before"},
+		"none": {identity.PKCS12{}, today, "there is none"},
+		"wrong password": {identity.PKCS12{File: good.File, Password: good.Password + "x"}, today,
+			"the password does not open"},
+		"not a file": {identity.PKCS12{File: []byte("hello")}, today, "is not a PKCS#12"},
+		"expired":    {good, today.AddDate(3, 0, 0), "expired on"},
+		"too early":  {good, today.AddDate(-1, 0, 0), "not valid before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := identity.NewKeeper().Open(c.credentials, c.now)
@@ -110,7 +111,8 @@ func TestNamesFindsATaxNumberHoweverItIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for number, want := range map[string]bool{"B12345674": true, "b-12345674": true, "ESB12345674": true, "B1234567": false, "12345674": false, "": false} {
+	for number, want := range map[string]bool{"B12345674": true, "b-12345674": true, "ESB12345674": true,
+		"B1234567": false, "12345674": false, "": false} {
 		if got := identity.Names(id.Leaf, "ES", number); got != want {
 			t.Errorf("%q: %v, want %v", number, got, want)
 		}

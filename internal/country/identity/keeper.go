@@ -74,9 +74,11 @@ func (k *Keeper) Open(c PKCS12, now time.Time) (*Identity, error) {
 	case held.problem != nil:
 		return nil, fmt.Errorf("opening the supplier's certificate: %w: it %s", ErrUnusable, held.problem.Reason)
 	case now.After(held.id.Leaf.NotAfter):
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: it expired on %s", ErrUnusable, held.id.Leaf.NotAfter.UTC().Format(time.DateOnly))
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it expired on %s", ErrUnusable,
+			held.id.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	case now.Before(held.id.Leaf.NotBefore):
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: it is not valid before %s", ErrUnusable, held.id.Leaf.NotBefore.UTC().Format(time.DateOnly))
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it is not valid before %s", ErrUnusable,
+			held.id.Leaf.NotBefore.UTC().Format(time.DateOnly))
 	}
 	return held.id, nil
 }

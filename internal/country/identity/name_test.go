@@ -40,7 +40,8 @@ func TestIssuerKeepsTheOrderOfItsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), RawSubject: raw, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), RawSubject: raw, NotBefore: time.Now(),
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,8 @@ func TestIssuerKeepsTheOrderOfItsNames(t *testing.T) {
 	if err := os.WriteFile(file, der, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(needs.Tool(t, "openssl", "openssl"), "x509", "-inform", "DER", "-in", file, "-noout", "-issuer", "-nameopt", "RFC2253,-esc_msb,utf8").Output()
+	out, err := exec.Command(needs.Tool(t, "openssl", "openssl"), "x509", "-inform", "DER", "-in", file, "-noout",
+		"-issuer", "-nameopt", "RFC2253,-esc_msb,utf8").Output()
 	if err != nil {
 		t.Fatalf("openssl: %v", err)
 	}

@@ -135,7 +135,8 @@ func (p *File) readSafes(safe cryptobyte.String) (reason string) {
 			return notPKCS12
 		}
 		raw := element
-		if !element.ReadASN1(&info, tags.SEQUENCE) || !info.ReadASN1ObjectIdentifier(&kind) || !info.ReadASN1(&wrapped, explicit(0)) {
+		if !element.ReadASN1(&info, tags.SEQUENCE) || !info.ReadASN1ObjectIdentifier(&kind) ||
+			!info.ReadASN1(&wrapped, explicit(0)) {
 			return notPKCS12
 		}
 		switch {
@@ -163,7 +164,8 @@ func readEncrypted(wrapped cryptobyte.String) (reason string) {
 	var data, content, algorithm cryptobyte.String
 	var version int
 	if !wrapped.ReadASN1(&data, tags.SEQUENCE) || !data.ReadASN1Integer(&version) ||
-		!data.ReadASN1(&content, tags.SEQUENCE) || !content.SkipASN1(tags.OBJECT_IDENTIFIER) || !content.ReadASN1(&algorithm, tags.SEQUENCE) {
+		!data.ReadASN1(&content, tags.SEQUENCE) || !content.SkipASN1(tags.OBJECT_IDENTIFIER) ||
+		!content.ReadASN1(&algorithm, tags.SEQUENCE) {
 		return notPKCS12
 	}
 	return checkCipher(algorithm)
@@ -224,7 +226,8 @@ func checkCipher(algorithm cryptobyte.String) (reason string) {
 
 func checkPBES2(algorithm cryptobyte.String) (reason string) {
 	var params, derivation, scheme cryptobyte.String
-	if !algorithm.ReadASN1(&params, tags.SEQUENCE) || !params.ReadASN1(&derivation, tags.SEQUENCE) || !params.ReadASN1(&scheme, tags.SEQUENCE) {
+	if !algorithm.ReadASN1(&params, tags.SEQUENCE) || !params.ReadASN1(&derivation, tags.SEQUENCE) ||
+		!params.ReadASN1(&scheme, tags.SEQUENCE) {
 		return notPKCS12
 	}
 	if _, reason := readPBKDF2(derivation); reason != "" {
@@ -312,7 +315,8 @@ func readMAC(from cryptobyte.String) (m *macData, reason string) {
 	var all, info, algorithm, digest, salt cryptobyte.String
 	var kind asn1.ObjectIdentifier
 	if !from.ReadASN1(&all, tags.SEQUENCE) || !from.Empty() || !all.ReadASN1(&info, tags.SEQUENCE) ||
-		!info.ReadASN1(&algorithm, tags.SEQUENCE) || !algorithm.ReadASN1ObjectIdentifier(&kind) || !info.ReadASN1(&digest, tags.OCTET_STRING) ||
+		!info.ReadASN1(&algorithm, tags.SEQUENCE) || !algorithm.ReadASN1ObjectIdentifier(&kind) ||
+		!info.ReadASN1(&digest, tags.OCTET_STRING) ||
 		!all.ReadASN1(&salt, tags.OCTET_STRING) {
 		return nil, notPKCS12
 	}

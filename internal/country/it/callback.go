@@ -52,7 +52,8 @@ func readCall(at country.Endpoint, c country.Call) ([]country.Message, country.C
 			return nil, country.CallReply{}, fault.New(fault.Forbidden, "the message is not signed by SdI").Because(err)
 		}
 	}
-	return []country.Message{said.message(c.Body)}, country.CallReply{Status: http.StatusOK, Header: http.Header{"Content-Length": {"0"}}}, nil
+	return []country.Message{said.message(c.Body)},
+		country.CallReply{Status: http.StatusOK, Header: http.Header{"Content-Length": {"0"}}}, nil
 }
 
 // known refuses strangers: whoever calls shows a certificate of SdI's CA that
@@ -68,7 +69,8 @@ func known(at country.Endpoint, c country.Call) error {
 		if err != nil {
 			return fault.New(fault.Unauthenticated, "SdI shows a certificate").Because(err)
 		}
-		_, err = shown.Verify(x509.VerifyOptions{Roots: pool(sdiwire.SimulatedCA), CurrentTime: c.At, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		_, err = shown.Verify(x509.VerifyOptions{Roots: pool(sdiwire.SimulatedCA), CurrentTime: c.At,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 		if err != nil {
 			return fault.New(fault.Forbidden, "the certificate is not of the simulated SdI").Because(err)
 		}
@@ -77,7 +79,8 @@ func known(at country.Endpoint, c country.Call) error {
 	switch {
 	case client == nil:
 		return fault.New(fault.Unauthenticated, "SdI shows a certificate")
-	case name != "" && client.Subject.CommonName != name, name == "" && !strings.HasPrefix(client.Subject.CommonName, callerName):
+	case name != "" && client.Subject.CommonName != name,
+		name == "" && !strings.HasPrefix(client.Subject.CommonName, callerName):
 		return fault.New(fault.Forbidden, "the certificate of %q is not SdI's", client.Subject.CommonName)
 	}
 	return nil
@@ -173,7 +176,8 @@ func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
 	if flaw := standard.Schema().First(root); flaw != nil {
 		return nil, flaw
 	}
-	n := &notice{kind: m.Kind, doc: doc, root: root, file: file, name: strings.TrimSpace(root.Value("NomeFile")), id: strings.TrimSpace(root.Value("IdentificativoSdI"))}
+	n := &notice{kind: m.Kind, doc: doc, root: root, file: file, name: strings.TrimSpace(root.Value("NomeFile")),
+		id: strings.TrimSpace(root.Value("IdentificativoSdI"))}
 	for _, member := range []string{"DataOraConsegna", "DataOraRicezione"} {
 		if n.at = instant(root.Value(member)); !n.at.IsZero() {
 			break
@@ -188,14 +192,16 @@ func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
 // message is what SdI says, in the words of the contract. Deliveries repeat: a
 // message is known by file, kind and MessageId.
 func (n *notice) message(raw []byte) country.Message {
-	r := country.Receipt{AuthorityID1: n.id, AuthorityID2: n.name, At: n.at, SHA256: n.hash(), Document: n.file, Format: "XML", Raw: n.file}
+	r := country.Receipt{AuthorityID1: n.id, AuthorityID2: n.name, At: n.at, SHA256: n.hash(), Document: n.file,
+		Format: "XML", Raw: n.file}
 	switch n.kind {
 	case sdiwire.Delivered:
 		r.Outcome = country.Accepted
 		r.News = n.told("Ricevuta di consegna", country.Info, "the buyer has the invoice")
 	case sdiwire.Undelivered, sdiwire.Attested:
 		r.Outcome = country.Accepted
-		r.News = n.told(map[sdiwire.Kind]string{sdiwire.Undelivered: "Mancata consegna", sdiwire.Attested: "Attestazione di avvenuta trasmissione"}[n.kind], country.Caution,
+		r.News = n.told(map[sdiwire.Kind]string{sdiwire.Undelivered: "Mancata consegna",
+			sdiwire.Attested: "Attestazione di avvenuta trasmissione"}[n.kind], country.Caution,
 			"the invoice could not be delivered; it lies in the buyer's reserved area")
 		r.Faults = []fault.Fault{fault.Warn("", fault.BuyerMustBeTold,
 			"%s: the invoice counts as issued and could not be delivered; it lies in the buyer's reserved area at the Agenzia delle Entrate, and the seller must tell the buyer", n.kind)}
@@ -212,7 +218,8 @@ func (n *notice) message(raw []byte) country.Message {
 // told is the message as an entry of the life cycle: they come in any order, and
 // only the first one ends the operation.
 func (n *notice) told(name string, severity country.Severity, words string) []country.News {
-	return []country.News{{Key: n.key(), At: n.at, Code: string(n.kind), Name: name, Source: country.FromAuthority, Severity: severity, Message: words}}
+	return []country.News{{Key: n.key(), At: n.at, Code: string(n.kind), Name: name, Source: country.FromAuthority,
+		Severity: severity, Message: words}}
 }
 
 func (n *notice) key() string {
@@ -269,11 +276,13 @@ func fieldOf(code string) string {
 func (n *notice) esito() country.News {
 	said := n.root.At("EsitoCommittente")
 	code := strings.TrimSpace(said.Value("Esito"))
-	out := country.News{Key: n.key(), At: n.at, Code: code, Name: "Esito committente", Source: country.FromBuyer, Severity: country.Info,
-		Message: strings.TrimSpace("the buyer accepted the invoice. " + said.Value("Descrizione"))}
+	out := country.News{Key: n.key(), At: n.at, Code: code, Name: "Esito committente", Source: country.FromBuyer,
+		Severity: country.Info,
+		Message:  strings.TrimSpace("the buyer accepted the invoice. " + said.Value("Descrizione"))}
 	if code == sdiwire.EsitoRefused {
 		out.Severity = country.Problem
-		out.Message = strings.TrimSpace("the buyer refused the invoice: it must be credited and issued anew. " + said.Value("Descrizione"))
+		out.Message = strings.TrimSpace("the buyer refused the invoice: it must be credited and issued anew. " +
+			said.Value("Descrizione"))
 	}
 	return out
 }

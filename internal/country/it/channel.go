@@ -40,7 +40,8 @@ func connect(at country.Endpoint) (*channel, error) {
 		return nil, err
 	}
 	f := facts()
-	return &channel{at: at, facts: f, by: reading(f), keeper: identity.NewKeeper(), now: time.Now, invented: sync.OnceValues(invent)}, nil
+	return &channel{at: at, facts: f, by: reading(f), keeper: identity.NewKeeper(), now: time.Now,
+		invented: sync.OnceValues(invent)}, nil
 }
 
 // invent makes a transmitter's certificate that is worth something at a simulated SdI only.
@@ -85,7 +86,9 @@ type extra struct {
 
 // Prepare writes the file and gives it its name, which is never another's.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	if err := country.Preparable(&in, func() []fault.Fault { return unfit(&in, ch.facts) }, "SdI has no document for the operation",
+	if err := country.Preparable(&in, func() []fault.Fault {
+		return unfit(&in, ch.facts)
+	}, "SdI has no document for the operation",
 		"an invoice that SdI has taken cannot be withdrawn: use a credit (TD04)"); err != nil {
 		return country.Filing{}, err
 	}
@@ -123,7 +126,8 @@ func (d *invoice) numbered() string {
 // name takes a place in the sequence for the file: five characters, 36⁵ of them.
 func (ch *channel) name(in *country.Draft, d *invoice) (string, error) {
 	if in.Sequence <= 0 || in.Sequence >= sdiwire.SequenceMax {
-		return "", fmt.Errorf("naming the file of %s: %d is none of the %d names of a transmitter", in.Transaction.ID, in.Sequence, sdiwire.SequenceMax)
+		return "", fmt.Errorf("naming the file of %s: %d is none of the %d names of a transmitter", in.Transaction.ID,
+			in.Sequence, sdiwire.SequenceMax)
 	}
 	d.transmitter = [2]string{home, d.seller.id}
 	if d.kind.side == buying {
@@ -151,7 +155,8 @@ func unfit(in *country.Draft, f country.Facts) []fault.Fault {
 	}
 	items := classify(f, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
 	kind, _ := typed(in)
-	return exemptions(t.Items, items, supply{buyer: identify(in.Original.Transaction.Customer), day: t.Date, bought: kind.side != selling})
+	return exemptions(t.Items, items, supply{buyer: identify(in.Original.Transaction.Customer), day: t.Date,
+		bought: kind.side != selling})
 }
 
 // Send hands over files, each in a call of its own.
@@ -182,7 +187,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 }
 
 // Poll asks nobody: SdI calls.
-func (ch *channel) Poll(_ context.Context, f country.Filing, last country.Receipt, _ country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(_ context.Context, f country.Filing, last country.Receipt,
+	_ country.Credentials) (country.Receipt, error) {
 	if last.Handle == "" {
 		last.Handle = f.DedupeKey
 	}
@@ -206,7 +212,8 @@ func structured(in country.Issue) (*country.Structured, error) {
 	if err := in.Filing.Carried(&x); err != nil {
 		return nil, err
 	}
-	return &country.Structured{Format: in.Filing.Format, Content: in.Filing.Report, Name: "FatturaPA", Rounding: x.Rounding, TaxedBySum: x.BySum}, nil
+	return &country.Structured{Format: in.Filing.Format, Content: in.Filing.Report, Name: "FatturaPA",
+		Rounding: x.Rounding, TaxedBySum: x.BySum}, nil
 }
 
 // Names of the operator's secrets.
@@ -219,9 +226,12 @@ const (
 func identityRule() *country.IdentityRule {
 	return &country.IdentityRule{
 		Secrets: []country.SecretRule{
-			{Name: secretTransmitter, Description: "Country and codice fiscale of the accredited transmitter, IT01234567890. Without it each company transmits for itself."},
-			{Name: secretCaller, Description: "Common name of the certificate with which SdI calls, where it is not one that begins with SistemaInterscambioFatturaPA."},
-			{Name: secretSigner, Description: "Certificates (PEM) under which SdI signs its messages. Without them signatures are not verified."},
+			{Name: secretTransmitter,
+				Description: "Country and codice fiscale of the accredited transmitter, IT01234567890. Without it each company transmits for itself."},
+			{Name: secretCaller,
+				Description: "Common name of the certificate with which SdI calls, where it is not one that begins with SistemaInterscambioFatturaPA."},
+			{Name: secretSigner,
+				Description: "Certificates (PEM) under which SdI signs its messages. Without them signatures are not verified."},
 		},
 		Certificate: true, // needed by SdI itself, not by a simulated one: see hand
 	}

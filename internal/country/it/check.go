@@ -23,7 +23,8 @@ type checker struct {
 
 func (c *checker) checks() []country.Check {
 	parties := []string{"customer", "issuer", "reason"}
-	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.classification", "customer", "transaction_date", "reason"}
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.classification", "customer", "transaction_date",
+		"reason"}
 	return []country.Check{
 		{Reads: parties, Find: customer},
 		{Reads: []string{"reason"}, Kind: transaction.Adjustment, Find: reasons},
@@ -50,7 +51,8 @@ func customer(in country.Case) []fault.Fault {
 func methods(in country.Case) (found []fault.Fault) {
 	for i, p := range in.Transaction.Payments {
 		if code := strings.ToUpper(p.Code); len(code) == 4 && strings.HasPrefix(code, "MP") && !methodForm.MatchString(code) {
-			found = append(found, fault.At(fmt.Sprintf("payments.%d.code", i), fault.FieldNotValid, "must be MP01 to MP23 (ModalitaPagamento)"))
+			found = append(found, fault.At(fmt.Sprintf("payments.%d.code", i), fault.FieldNotValid,
+				"must be MP01 to MP23 (ModalitaPagamento)"))
 		}
 	}
 	return found
@@ -63,7 +65,8 @@ func cutShort(in country.Case) (found []fault.Fault) {
 			continue
 		}
 		for _, at := range tooLong(p.LegalName, p.Address) {
-			found = append(found, fault.Warn(member+"."+at.field, fault.FieldNotValid, "is filed with its first %d characters: FatturaPA has no room for more (%s)", at.max, at.name))
+			found = append(found, fault.Warn(member+"."+at.field, fault.FieldNotValid,
+				"is filed with its first %d characters: FatturaPA has no room for more (%s)", at.max, at.name))
 		}
 	}
 	slices.SortFunc(found, func(a, b fault.Fault) int { return strings.Compare(a.Field, b.Field) })
@@ -96,11 +99,13 @@ func reasons(in country.Case) []fault.Fault {
 	switch {
 	case reason == "" || among(adjustReasons(), reason):
 	default:
-		return []fault.Fault{fault.At("reason", fault.FieldNotValid, "must be TD04 or TD05, which follow from the amounts, or the type of a document that the company issued as a buyer")}
+		return []fault.Fault{fault.At("reason", fault.FieldNotValid,
+			"must be TD04 or TD05, which follow from the amounts, or the type of a document that the company issued as a buyer")}
 	}
 	credit := in.Totals.Gross < 0
 	if reason == tdCredit && !credit || reason == tdDebit && credit {
-		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid, "does not fit the amounts: what lowers the original is TD04, what adds to it TD05")}
+		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid,
+			"does not fit the amounts: what lowers the original is TD04, what adds to it TD05")}
 	}
 	return nil
 }
@@ -119,7 +124,8 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 				found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must have at most two decimals (AliquotaIVA)"))
 			}
 			if tax.Withheld() && !heldForm.MatchString(strings.ToUpper(tax.Code)) {
-				found = append(found, fault.At(at+".code", fault.FieldNotValid, "of a withholding must be CausalePagamento (A, O, …), or TipoRitenuta before it: RT01:A"))
+				found = append(found, fault.At(at+".code", fault.FieldNotValid,
+					"of a withholding must be CausalePagamento (A, O, …), or TipoRitenuta before it: RT01:A"))
 			}
 		}
 		found = append(found, placed(i, &t.Items[i])...)
@@ -151,12 +157,14 @@ func intentFlaw(i int, item *transaction.Item) (fault.Fault, bool) {
 	at := fmt.Sprintf("items.%d.classification", i)
 	switch _, err := time.Parse(time.DateOnly, intent.date); {
 	case intent.id != "" && (err != nil || !intentForm.MatchString(intent.id)):
-		return fault.At(at, fault.FieldNotValid, "of scheme INTENTO must be PROTOCOL-PROGRESSIVE@YYYY-MM-DD: 17 digits, 6 digits, and the day of the receipt"), true
+		return fault.At(at, fault.FieldNotValid,
+			"of scheme INTENTO must be PROTOCOL-PROGRESSIVE@YYYY-MM-DD: 17 digits, 6 digits, and the day of the receipt"), true
 	case intent.id != "" && !needed:
 		return fault.At(at, fault.ValidationMatchInvalid, "of scheme INTENTO stands on lines of N3.5 only"), true
 	}
 	if needed && intent.id == "" {
-		return fault.At(at, fault.FieldRequired, "must name the declaration of intent of N3.5: scheme INTENTO, code PROTOCOL-PROGRESSIVE@YYYY-MM-DD (00477)"), true
+		return fault.At(at, fault.FieldRequired,
+			"must name the declaration of intent of N3.5: scheme INTENTO, code PROTOCOL-PROGRESSIVE@YYYY-MM-DD (00477)"), true
 	}
 	return fault.Fault{}, false
 }
@@ -189,7 +197,8 @@ func (c *checker) document(in country.Case) []fault.Fault {
 }
 
 func tooLarge(size int) fault.Fault {
-	return fault.At("items", fault.FieldNotValid, "make a file of %d bytes; SdI takes at most %d (00003)", size, sdiwire.FileBytesMax)
+	return fault.At("items", fault.FieldNotValid, "make a file of %d bytes; SdI takes at most %d (00003)", size,
+		sdiwire.FileBytesMax)
 }
 
 // checkCompany asks for what every document must have.
@@ -211,7 +220,8 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 		}
 	}
 	for _, at := range tooLong(s.LegalName, &s.Address) {
-		add(at.field, fault.FieldNotValid, "must have at most %d characters (%s): send the form in which the register shortens it", at.max, at.name)
+		add(at.field, fault.FieldNotValid,
+			"must have at most %d characters (%s): send the form in which the register shortens it", at.max, at.name)
 	}
 	if code := taxid.Bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !text.Digits(code) {
 		add("address.postal_code", fault.FieldNotValid, "must have five digits (CAP)")

@@ -104,11 +104,13 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 	case reply.Status != http.StatusOK || !message.Content.Is(sdiwire.SpaceTypes, sdiwire.ElementAnswer):
 		return country.Receipt{}, fmt.Errorf("status %d with something that is no answer to %s", reply.Status, sdiwire.RiceviFile)
 	}
-	id, wrong := strings.TrimSpace(message.Content.Value("IdentificativoSdI")), strings.TrimSpace(message.Content.Value("Errore"))
+	id, wrong := strings.TrimSpace(message.Content.Value("IdentificativoSdI")),
+		strings.TrimSpace(message.Content.Value("Errore"))
 	switch wrong {
 	case "":
 	case sdiwire.Unavailable:
-		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body, Faults: []fault.Fault{{Type: fault.Warning, Message: wrong + ": SdI is unavailable"}}}, nil
+		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body,
+			Faults: []fault.Fault{{Type: fault.Warning, Message: wrong + ": SdI is unavailable"}}}, nil
 	case sdiwire.NotEnabled:
 		return country.Receipt{}, country.Unidentified(fmt.Errorf("SdI answers %s: the transmitter is not enabled", wrong))
 	default:
@@ -118,5 +120,6 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 		return country.Receipt{}, fmt.Errorf("SdI took %s under the id %q, which is none", f.DedupeKey, id)
 	}
 	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(message.Content.Value("DataOraRicezione"))) // absent is zero
-	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: f.DedupeKey, Handle: f.DedupeKey, At: at, Raw: reply.Body}, nil
+	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: f.DedupeKey, Handle: f.DedupeKey,
+		At: at, Raw: reply.Body}, nil
 }

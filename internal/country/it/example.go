@@ -11,7 +11,8 @@ func example() *country.Example {
 	return &country.Example{
 		Company: country.Supplier{
 			LegalName: "Esempio Commercio S.r.l.", TaxNumber: "12345670785",
-			Address: transaction.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", Province: "RM", AddressLine1: "Via Nazionale 1"},
+			Address: transaction.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", Province: "RM",
+				AddressLine1: "Via Nazionale 1"},
 		},
 		Sale: `{
   "currency_code": "EUR",

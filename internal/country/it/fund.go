@@ -64,7 +64,8 @@ func placed(i int, item *transaction.Item) []fault.Fault {
 	}
 	if by := deliveryOf(item); by.id != "" || by.date != "" {
 		if _, err := time.Parse(time.DateOnly, by.date); err != nil || by.id != ascii(by.id, sdiwire.NumberMax) || by.id == "" {
-			found = append(found, fault.At(at, fault.FieldNotValid, "of scheme DDT must be NUMBER@YYYY-MM-DD, the number with at most 20 letters of ASCII"))
+			found = append(found, fault.At(at, fault.FieldNotValid,
+				"of scheme DDT must be NUMBER@YYYY-MM-DD, the number with at most 20 letters of ASCII"))
 		}
 	}
 	return found
@@ -128,7 +129,8 @@ func (d *invoice) writeFund(w *xmltree.Writer, l *line) {
 	if base := d.fundBase(); abs(amount.Percent(base, l.fund.rate)-l.Net) <= 1 {
 		of = euros(base)
 	}
-	w.Group("DatiCassaPrevidenziale", "TipoCassa", l.fund.kind, "AlCassa", percent(l.fund.rate), "ImportoContributoCassa", euros(l.Net), "?ImponibileCassa", of,
+	w.Group("DatiCassaPrevidenziale", "TipoCassa", l.fund.kind, "AlCassa", percent(l.fund.rate), "ImportoContributoCassa",
+		euros(l.Net), "?ImponibileCassa", of,
 		"AliquotaIVA", percent(l.rate), "?Ritenuta", l.heldText(), "?Natura", l.natura)
 }
 

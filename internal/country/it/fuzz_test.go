@@ -28,8 +28,10 @@ type heardCall struct {
 }
 
 func (c heardCall) call() country.Call {
-	return country.Call{Method: http.MethodPost, Path: "/TrasmissioneFatture", Body: c.Body, At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Header: http.Header{"Content-Type": {c.Type}, "Soapaction": {c.Action}, http.CanonicalHeaderKey(sdiwire.HeaderClient): {c.Client}}}
+	return country.Call{Method: http.MethodPost, Path: "/TrasmissioneFatture", Body: c.Body,
+		At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Header: http.Header{"Content-Type": {c.Type}, "Soapaction": {c.Action},
+			http.CanonicalHeaderKey(sdiwire.HeaderClient): {c.Client}}}
 }
 
 func keptCalls(t testing.TB) (list []heardCall) {
@@ -51,9 +53,12 @@ var simulated = country.Endpoint{Simulated: true}
 func TestTheKeptCallsAreBelieved(t *testing.T) {
 	if flag.Lookup("update").Value.String() == "true" {
 		var list []heardCall
-		for _, c := range packtest.Callbacks(t, pack(), with(sale("CALL-1"), func(d *country.Draft) { d.Sequence = 7001 }), with(sale("CALL-2"), func(d *country.Draft) { d.Sequence = 7002 }),
+		for _, c := range packtest.Callbacks(t, pack(), with(sale("CALL-1"), func(d *country.Draft) {
+			d.Sequence = 7001
+		}), with(sale("CALL-2"), func(d *country.Draft) { d.Sequence = 7002 }),
 			with(sale("CALL-3-MC"), func(d *country.Draft) { d.Sequence = 7003 })) {
-			list = append(list, heardCall{Type: c.Header.Get("Content-Type"), Action: c.Header.Get("SOAPAction"), Client: c.Header.Get(sdiwire.HeaderClient), Body: c.Body})
+			list = append(list, heardCall{Type: c.Header.Get("Content-Type"), Action: c.Header.Get("SOAPAction"),
+				Client: c.Header.Get(sdiwire.HeaderClient), Body: c.Body})
 		}
 		text, err := json.MarshalIndent(list, "", " ")
 		if err != nil {
@@ -118,7 +123,8 @@ func FuzzCallsOfSdI(f *testing.F) {
 		f.Add(c.Type, `"http://www.fatturapa.it/TrasmissioneFatture/NotificaScarto"`, c.Body)
 	}
 	f.Add("multipart/related", "", []byte("--"))
-	f.Add(`multipart/related; boundary=x; start="<a>"`, kept[0].Action, []byte("--x\r\nContent-ID: <a>\r\n\r\n<a/>\r\n--x--\r\n"))
+	f.Add(`multipart/related; boundary=x; start="<a>"`, kept[0].Action,
+		[]byte("--x\r\nContent-ID: <a>\r\n\r\n<a/>\r\n--x--\r\n"))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, kind, action string, body []byte) {
 		c := heardCall{Type: kind, Action: action, Client: kept[0].Client, Body: body}

@@ -78,7 +78,8 @@ func (d *invoice) printed(in country.Issue) []string {
 		texts = append(texts, "Imposta di bollo assolta in modo virtuale: "+stampDuty+" EUR")
 	}
 	for _, h := range d.held {
-		texts = append(texts, fmt.Sprintf("Ritenuta %s %s %%, causale %s: %s EUR", h.kind, percent(h.rate), h.reason, euros(h.amount)))
+		texts = append(texts, fmt.Sprintf("Ritenuta %s %s %%, causale %s: %s EUR", h.kind, percent(h.rate), h.reason,
+			euros(h.amount)))
 	}
 	if d.original.id != "" {
 		texts = append(texts, "Rif. fattura "+d.original.id+" del "+d.original.date)

@@ -70,11 +70,14 @@ func Pack() country.Pack {
 		Name:    "Italy",
 		Version: version,
 		Sources: []string{
-			"https://www.normattiva.it/uri-res/N2Ls?urn:nir:stato:decreto.del.presidente.della.repubblica:1972-10-26;633", // VAT: articles 7–10, 15, 17, 17-ter, 21, 26, 74
-			"https://www.normattiva.it/uri-res/N2Ls?urn:nir:stato:decreto.legislativo:2015-08-05;127",                     // electronic invoices between private parties
-			"https://www.agenziaentrate.gov.it/portale/web/guest/fatturazione-elettronica-specifiche-tecniche",            // Allegato A, FatturaPA 1.2.3
-			"https://www.fatturapa.gov.it/it/norme-e-regole/documentazione-fatturapa/",                                    // SdICoop, Elenco dei controlli
-			"https://eur-lex.europa.eu/eli/dir/2006/112/oj",                                                               // places of supply
+			// VAT: articles 7–10, 15, 17, 17-ter, 21, 26, 74
+			"https://www.normattiva.it/uri-res/N2Ls?urn:nir:stato:decreto.del.presidente.della.repubblica:1972-10-26;633",
+			// electronic invoices between private parties
+			"https://www.normattiva.it/uri-res/N2Ls?urn:nir:stato:decreto.legislativo:2015-08-05;127",
+			// Allegato A, FatturaPA 1.2.3
+			"https://www.agenziaentrate.gov.it/portale/web/guest/fatturazione-elettronica-specifiche-tecniche",
+			"https://www.fatturapa.gov.it/it/norme-e-regole/documentazione-fatturapa/", // SdICoop, Elenco dei controlli
+			"https://eur-lex.europa.eu/eli/dir/2006/112/oj",                            // places of supply
 		},
 		Facts:        f,
 		Codes:        country.ReadCodes(codesFile),
@@ -109,18 +112,23 @@ func facts() country.Facts {
 			buyer("customer.legal_name", "Anagrafica"),
 			buyer("customer.address.address_line_1", "Sede of the buyer"),
 			buyer("customer.address.city", "Sede of the buyer"),
-			{Field: "customer.address.postal_code", Kind: transaction.Invoice, When: append([]country.Condition{country.In(home)}, named...), Reason: "CAP of the buyer"},
+			{Field: "customer.address.postal_code", Kind: transaction.Invoice,
+				When: append([]country.Condition{country.In(home)}, named...), Reason: "CAP of the buyer"},
 			{
 				Field: "customer.tax_information.tax_number", Kind: transaction.Invoice,
-				When:   append([]country.Condition{country.In(home), {Field: "customer.tax_information.fiscal_code", Matches: country.Matching("^$")}}, named...),
+				When: append([]country.Condition{country.In(home),
+					{Field: "customer.tax_information.fiscal_code", Matches: country.Matching("^$")}}, named...),
 				Reason: "a buyer in Italy is named by a VAT number or a codice fiscale, which may also stand in fiscal_code (00417)",
 			},
 			{Field: "items.*.tax_breakdowns", Reason: "every line has a rate or says why it has none (AliquotaIVA, Natura)"},
 		},
-		Allowed: []country.ValueRule{{Field: "currency_code", Values: []string{ownMoney}, Reason: "the tax is computed and written in euros"}},
+		Allowed: []country.ValueRule{{Field: "currency_code", Values: []string{ownMoney},
+			Reason: "the tax is computed and written in euros"}},
 		Patterns: []country.PatternRule{
-			{Field: "transaction_number", Pattern: country.Matching(`^[!-~]([ -~]{0,18}[!-~])?$`), Example: "2026/0001", Reason: "Numero has at most 20 letters of ASCII"},
-			{Field: "customer.address.postal_code", Pattern: country.Matching(`^[0-9]{5}$`), When: []country.Condition{country.In(home)}, Example: "00184", Reason: "CAP"},
+			{Field: "transaction_number", Pattern: country.Matching(`^[!-~]([ -~]{0,18}[!-~])?$`), Example: "2026/0001",
+				Reason: "Numero has at most 20 letters of ASCII"},
+			{Field: "customer.address.postal_code", Pattern: country.Matching(`^[0-9]{5}$`),
+				When: []country.Condition{country.In(home)}, Example: "00184", Reason: "CAP"},
 		},
 		Dates:           &country.DateRule{Earliest: "2019-01-01", Today: true, Reason: "Data, 00403"},
 		TaxesPerLine:    1,
@@ -138,13 +146,16 @@ func facts() country.Facts {
 		TaxNumberName:   "Partita IVA",
 		Formats:         []string{"PDF", "XML"},
 		Authority: &country.Authority{
-			Name: "Agenzia delle Entrate", System: "Sistema di Interscambio (SdI)", Protocol: "FatturaPA 1.2.3 through SdICoop: SOAP with client certificates, decisions by callback",
+			Name: "Agenzia delle Entrate", System: "Sistema di Interscambio (SdI)",
+			Protocol: "FatturaPA 1.2.3 through SdICoop: SOAP with client certificates, decisions by callback",
 		},
 		DeadlineDays: 12,
 		Derivations:  derivations(),
 		Obligations: []country.Obligation{
-			{Since: "2019-01-01", Whom: "invoices between businesses and to consumers, of all who are established in Italy", Source: "D.Lgs. 127/2015, article 1; L. 205/2017"},
-			{Since: "2022-07-01", Whom: "sales to and purchases from abroad; flat-rate businesses above 25,000 euros", Source: "L. 178/2020; DL 36/2022"},
+			{Since: "2019-01-01", Whom: "invoices between businesses and to consumers, of all who are established in Italy",
+				Source: "D.Lgs. 127/2015, article 1; L. 205/2017"},
+			{Since: "2022-07-01", Whom: "sales to and purchases from abroad; flat-rate businesses above 25,000 euros",
+				Source: "L. 178/2020; DL 36/2022"},
 			{Since: "2024-01-01", Whom: "every flat-rate business", Source: "DL 36/2022, article 18"},
 		},
 	}
@@ -180,11 +191,14 @@ func settings() []country.Setting {
 			Description: "RegimeFiscale: RF01 ordinary, RF19 flat rate (lines without tax are N2.2), RF18 other, ….",
 		},
 		text(settingFiscalCode, `^[A-Za-z0-9]{11,16}$`, "Codice fiscale of the company, where it differs from its VAT number."),
-		text(settingREAOffice, `^[A-Za-z]{2}$`, "Province of the register of companies (IscrizioneREA); obligatory by the civil code for companies."),
+		text(settingREAOffice, `^[A-Za-z]{2}$`,
+			"Province of the register of companies (IscrizioneREA); obligatory by the civil code for companies."),
 		text(settingREANumber, `^[ -~]{1,20}$`, "Number in the register of companies."),
 		text(settingCapital, `^[0-9]{1,11}\.[0-9]{2}$`, "Share capital, written as 10000.00."),
-		{Key: settingShareholder, Type: "string", Default: "", Values: []string{"", "SU", "SM"}, Description: "SU: one shareholder, SM: several."},
-		{Key: settingLiquidation, Type: "string", Default: "LN", Values: []string{"LN", "LS"}, Description: "LN: not in liquidation, LS: in liquidation."},
+		{Key: settingShareholder, Type: "string", Default: "", Values: []string{"", "SU", "SM"},
+			Description: "SU: one shareholder, SM: several."},
+		{Key: settingLiquidation, Type: "string", Default: "LN", Values: []string{"LN", "LS"},
+			Description: "LN: not in liquidation, LS: in liquidation."},
 		{
 			Key: settingStamp, Type: "boolean", Default: true,
 			Description: "Declares the stamp duty of 2 euros (bollo virtuale) where more than 77.47 euros bear no VAT.",
@@ -193,13 +207,15 @@ func settings() []country.Setting {
 			Key: settingDue, Type: "string", Default: dueAtOnce, Values: []string{dueAtOnce, dueOnPayment},
 			Description: "When VAT is due: I at once, D on payment. The code S of a tax entry is split payment.",
 		},
-		text(settingRecipient, `^[A-Z0-9]{7}$`, "The company's own CodiceDestinatario: where documents go that it issues as the buyer."),
+		text(settingRecipient, `^[A-Z0-9]{7}$`,
+			"The company's own CodiceDestinatario: where documents go that it issues as the buyer."),
 		text(settingIBAN, `^[A-Za-z]{2}[0-9]{2}[A-Za-z0-9 ]{11,38}$`, "Bank account of payments by transfer."),
 	}
 }
 
 func regimes() []string {
-	return []string{"RF01", "RF02", "RF04", "RF05", "RF06", "RF07", "RF08", "RF09", "RF10", "RF11", "RF12", "RF13", "RF14", "RF15", "RF16", "RF17", "RF18", "RF19", "RF20"}
+	return []string{"RF01", "RF02", "RF04", "RF05", "RF06", "RF07", "RF08", "RF09", "RF10", "RF11", "RF12", "RF13",
+		"RF14", "RF15", "RF16", "RF17", "RF18", "RF19", "RF20"}
 }
 
 func derivations() []string {

@@ -136,7 +136,8 @@ func mistyped(in *country.Draft) []fault.Fault {
 		return nil
 	}
 	if kind, _ := typed(in); kind.code != reason {
-		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid, "must be %s, or be left out: the original is %s, and a correction is of its original's kind",
+		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid,
+			"must be %s, or be left out: the original is %s, and a correction is of its original's kind",
 			kind.code, cmp.Or(issuedAs(in.Original), tdInvoice))}
 	}
 	return nil

@@ -142,7 +142,9 @@ func late(in country.Case) []fault.Fault {
 		rule = "until the 15th of the month after the sale"
 	}
 	if day > last.Format(time.DateOnly) {
-		return []fault.Fault{fault.Warn("transaction_date", fault.ValidationMatchInvalid, "is too late, or comes too late: SdI has the invoice %s and should by %s, %s (art. 21 c. 4 DPR 633/72)", day, last.Format(time.DateOnly), rule)}
+		return []fault.Fault{fault.Warn("transaction_date", fault.ValidationMatchInvalid,
+			"is too late, or comes too late: SdI has the invoice %s and should by %s, %s (art. 21 c. 4 DPR 633/72)", day,
+			last.Format(time.DateOnly), rule)}
 	}
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 // neighbours do not.
 func TestGoodsToPlacesOutsideOfTheVATTerritoryAreExported(t *testing.T) {
 	for place, outside := range map[string]bool{
-		"IT 23041": true, "IT 22061": true, "IT 23030": false, "ES 35001": true, "ES 38001": true, "ES 51001": true, "ES 52001": true, "ES 28001": false,
-		"FR 97400": true, "FR 75001": false, "DE 27498": true, "DE 78266": true, "DE 27499": false, "FI 22100": true, "FI 00100": false, "MC 98000": false, "US 23041": true,
+		"IT 23041": true, "IT 22061": true, "IT 23030": false, "ES 35001": true, "ES 38001": true, "ES 51001": true,
+		"ES 52001": true, "ES 28001": false,
+		"FR 97400": true, "FR 75001": false, "DE 27498": true, "DE 78266": true, "DE 27499": false, "FI 22100": true,
+		"FI 00100": false, "MC 98000": false, "US 23041": true,
 	} {
 		code, postal, _ := strings.Cut(place, " ")
 		buyer := business()
@@ -70,17 +72,20 @@ func TestTransportDocumentsNameTheirLines(t *testing.T) {
 		i.Classifications = []transaction.Classification{{Scheme: "ddt", Code: code}}
 		return i
 	}
-	f, err := offline(t).Prepare(draft("1", business(), by(goods(taxed), "A@2025-02-01"), contribution("TC04@4", 100, taxed), goods(taxed), by(goods(taxed), "A@2025-02-01"), by(goods(taxed), "B@2025-02-02")))
+	f, err := offline(t).Prepare(draft("1", business(), by(goods(taxed), "A@2025-02-01"),
+		contribution("TC04@4", 100, taxed), goods(taxed), by(goods(taxed), "A@2025-02-01"), by(goods(taxed), "B@2025-02-02")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	schema(t, [][]byte{f.Report})
-	for _, want := range []string{"<NumeroDDT>A</NumeroDDT><DataDDT>2025-02-01</DataDDT><RiferimentoNumeroLinea>1</RiferimentoNumeroLinea><RiferimentoNumeroLinea>3<", "<NumeroDDT>B</NumeroDDT><DataDDT>2025-02-02</DataDDT><RiferimentoNumeroLinea>4<"} {
+	for _, want := range []string{
+		"<NumeroDDT>A</NumeroDDT><DataDDT>2025-02-01</DataDDT><RiferimentoNumeroLinea>1</RiferimentoNumeroLinea><RiferimentoNumeroLinea>3<", "<NumeroDDT>B</NumeroDDT><DataDDT>2025-02-02</DataDDT><RiferimentoNumeroLinea>4<"} {
 		if !strings.Contains(string(f.Report), want) {
 			t.Errorf("%s is not in %s", want, f.Report)
 		}
 	}
-	for code, right := range map[string]bool{strings.Repeat("1", 20) + "@2025-02-01": true, strings.Repeat("1", 21) + "@2025-02-01": false, "@2025-02-01": false, "È@2025-02-01": false, "1@2025-02-30": false} {
+	for code, right := range map[string]bool{strings.Repeat("1", 20) + "@2025-02-01": true,
+		strings.Repeat("1", 21) + "@2025-02-01": false, "@2025-02-01": false, "È@2025-02-01": false, "1@2025-02-30": false} {
 		if got := found(draft("1", business(), by(goods(taxed), code))); (len(got) == 0) != right {
 			t.Errorf("%s: %v", code, got)
 		}
@@ -123,7 +128,8 @@ func TestACodeOfAPersonIsNoForeignNumber(t *testing.T) {
 			continue
 		}
 		_, filed, _ := strings.Cut(string(f.Report), "<CessionarioCommittente>")
-		if got, _, _ := strings.Cut(filed, "</DatiAnagrafici>"); !strings.Contains(got, c.want) || strings.Contains(got, "CodiceFiscale") != strings.Contains(c.want, "CodiceFiscale") ||
+		if got, _, _ := strings.Cut(filed, "</DatiAnagrafici>"); !strings.Contains(got, c.want) ||
+			strings.Contains(got, "CodiceFiscale") != strings.Contains(c.want, "CodiceFiscale") ||
 			strings.Contains(got, "IdPaese") != strings.Contains(c.want, "IdPaese") {
 			t.Errorf("%s is filed as %s", c.number, got)
 		}

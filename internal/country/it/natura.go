@@ -23,26 +23,40 @@ type natura struct {
 func naturas() []natura {
 	return []natura{
 		{"N1", transaction.TaxZero, true, "Escluso ex art. 15 DPR 633/72", "excluded from the taxable amount (art. 15)"},
-		{"N2.1", transaction.TaxOutside, true, "Non soggetto ad IVA ex artt. da 7 a 7-septies DPR 633/72", "not subject: place of supply abroad (arts. 7 to 7-septies)"},
+		{"N2.1", transaction.TaxOutside, true, "Non soggetto ad IVA ex artt. da 7 a 7-septies DPR 633/72",
+			"not subject: place of supply abroad (arts. 7 to 7-septies)"},
 		{"N2.2", transaction.TaxOutside, true, "Non soggetto ad IVA", "not subject, other cases (flat-rate regime among them)"},
-		{"N3.1", transaction.TaxExport, false, "Non imponibile ex art. 8 c. 1 lett. a) e b) DPR 633/72", "export of goods (art. 8)"},
-		{"N3.2", transaction.TaxIntraEU, false, "Non imponibile ex art. 41 DL 331/93", "intra-Community supply (art. 41 DL 331/93)"},
+		{"N3.1", transaction.TaxExport, false, "Non imponibile ex art. 8 c. 1 lett. a) e b) DPR 633/72",
+			"export of goods (art. 8)"},
+		{"N3.2", transaction.TaxIntraEU, false, "Non imponibile ex art. 41 DL 331/93",
+			"intra-Community supply (art. 41 DL 331/93)"},
 		{"N3.3", transaction.TaxExport, false, "Non imponibile ex art. 71 DPR 633/72", "supply to San Marino (art. 71)"},
-		{"N3.4", transaction.TaxExport, false, "Non imponibile ex artt. 8-bis e 9 DPR 633/72", "treated as export (arts. 8-bis, 9)"},
-		{"N3.5", transaction.TaxExport, true, "Non imponibile ex art. 8 c. 1 lett. c) DPR 633/72", "upon a declaration of intent (art. 8 c. 1 c)"},
-		{"N3.6", transaction.TaxExport, true, "Non imponibile, operazione che non concorre al plafond", "not taxable, does not count towards the ceiling"},
+		{"N3.4", transaction.TaxExport, false, "Non imponibile ex artt. 8-bis e 9 DPR 633/72",
+			"treated as export (arts. 8-bis, 9)"},
+		{"N3.5", transaction.TaxExport, true, "Non imponibile ex art. 8 c. 1 lett. c) DPR 633/72",
+			"upon a declaration of intent (art. 8 c. 1 c)"},
+		{"N3.6", transaction.TaxExport, true, "Non imponibile, operazione che non concorre al plafond",
+			"not taxable, does not count towards the ceiling"},
 		{"N4", transaction.TaxExempt, true, "Esente ex art. 10 DPR 633/72", "exempt (art. 10)"},
 		{"N5", transaction.TaxExempt, false, "Regime del margine", "margin scheme, VAT not shown"},
 		{"N6.1", transaction.TaxReverse, false, "Inversione contabile ex art. 74 c. 7 e 8 DPR 633/72", "reverse charge: scrap"},
-		{"N6.2", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 5 DPR 633/72", "reverse charge: gold and silver"},
-		{"N6.3", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a) DPR 633/72", "reverse charge: subcontracting in building"},
-		{"N6.4", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-bis) DPR 633/72", "reverse charge: sale of buildings"},
-		{"N6.5", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. b) DPR 633/72", "reverse charge: mobile phones"},
-		{"N6.6", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. c) DPR 633/72", "reverse charge: electronic products"},
-		{"N6.7", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-ter) DPR 633/72", "reverse charge: building trade"},
-		{"N6.8", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. d-bis, d-ter, d-quater) DPR 633/72", "reverse charge: energy"},
+		{"N6.2", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 5 DPR 633/72",
+			"reverse charge: gold and silver"},
+		{"N6.3", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a) DPR 633/72",
+			"reverse charge: subcontracting in building"},
+		{"N6.4", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-bis) DPR 633/72",
+			"reverse charge: sale of buildings"},
+		{"N6.5", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. b) DPR 633/72",
+			"reverse charge: mobile phones"},
+		{"N6.6", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. c) DPR 633/72",
+			"reverse charge: electronic products"},
+		{"N6.7", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-ter) DPR 633/72",
+			"reverse charge: building trade"},
+		{"N6.8", transaction.TaxReverse, false,
+			"Inversione contabile ex art. 17 c. 6 lett. d-bis, d-ter, d-quater) DPR 633/72", "reverse charge: energy"},
 		{"N6.9", transaction.TaxReverse, false, "Inversione contabile ex art. 17 DPR 633/72", "reverse charge: other cases"},
-		{"N7", transaction.TaxOutside, false, "IVA assolta in altro stato UE ex art. 74-sexies DPR 633/72", "VAT paid in another member state (OSS)"},
+		{"N7", transaction.TaxOutside, false, "IVA assolta in altro stato UE ex art. 74-sexies DPR 633/72",
+			"VAT paid in another member state (OSS)"},
 	}
 }
 
@@ -105,7 +119,8 @@ func exemptions(sent, typed []transaction.Item, s supply) (found []fault.Fault) 
 	for i := range typed {
 		if j := typed[i].OnlyTax(); j >= 0 && !typed[i].Taxes[j].Rate.IsZero() {
 			if c := strings.ToUpper(typed[i].Taxes[j].Code); c != "" && dueOf(c, "") == "" {
-				found = append(found, fault.At(sale.TaxPath(i, j, "code"), fault.FieldNotValid, "of a taxed line must be I, D or S: a Natura stands on lines without tax (00401)"))
+				found = append(found, fault.At(sale.TaxPath(i, j, "code"), fault.FieldNotValid,
+					"of a taxed line must be I, D or S: a Natura stands on lines without tax (00401)"))
 			}
 		}
 	}
@@ -130,7 +145,8 @@ func exemption(e sale.Entry, s supply) []fault.Fault {
 		meant, known := naturaOf(e.Code)
 		switch {
 		case slices.Contains([]string{"N2", "N3", "N6"}, strings.ToUpper(e.Code)):
-			return []fault.Fault{e.Fault("code", fault.FieldNotValid, "must say which: plain N2, N3 and N6 are refused since 2021 (00445)")}
+			return []fault.Fault{e.Fault("code", fault.FieldNotValid,
+				"must say which: plain N2, N3 and N6 are refused since 2021 (00445)")}
 		case !known:
 			return []fault.Fault{e.Fault("code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", "))}
 		case meant.kind != e.Type:

@@ -75,7 +75,8 @@ func identify(c *transaction.Party) party {
 		p.code = ""
 	}
 	if p.flaw == "" && p.code != "" && !fiscalCode(p.code) {
-		p.flaw, p.flawAt = "is not a codice fiscale: 11 digits or 16 characters, with their check character (00306)", "tax_information.fiscal_code"
+		p.flaw, p.flawAt = "is not a codice fiscale: 11 digits or 16 characters, with their check character (00306)",
+			"tax_information.fiscal_code"
 	}
 	if p.flaw == "" && c.LegalName != "" && p.name == "" {
 		p.flaw, p.flawAt = "has no letter that FatturaPA could carry: spell it with Latin ones", "legal_name"

@@ -47,13 +47,15 @@ func (d *invoice) judged(today string) []fault.Fault {
 	}
 	for _, r := range documentRules {
 		if (r.kinds == "" || strings.Contains(r.kinds, d.kind.code)) && r.broken(d) {
-			say(r.code, r.path, "%s", strings.NewReplacer("{kind}", d.kind.code, "{format}", d.format, "{original}", d.original.date).Replace(r.text))
+			say(r.code, r.path, "%s", strings.NewReplacer("{kind}", d.kind.code, "{format}", d.format, "{original}",
+				d.original.date).Replace(r.text))
 		}
 	}
 	for _, r := range lineRules {
 		for i := range d.lines {
 			if l := &d.lines[i]; r.broken(d, l) {
-				say(r.code, fmt.Sprintf("items.%d.", i)+strings.ReplaceAll(r.path, "{at}", strconv.Itoa(l.At)), "%s", strings.NewReplacer("{natura}", l.natura, "{net}", euros(l.Net)).Replace(r.text))
+				say(r.code, fmt.Sprintf("items.%d.", i)+strings.ReplaceAll(r.path, "{at}", strconv.Itoa(l.At)), "%s",
+					strings.NewReplacer("{natura}", l.natura, "{net}", euros(l.Net)).Replace(r.text))
 			}
 		}
 	}
@@ -81,7 +83,8 @@ const (
 // documentRules are of parties and of TipoDocumento. At submit the company is not
 // known; what compares it with the customer is found when the document is made.
 var documentRules = []rule{
-	{sdiwire.AddressLength, "", atAddress, "must have 7 characters: 6 are those of a public office, whose invoices (FPA12) must be signed with a qualified signature, which is not made here",
+	{sdiwire.AddressLength, "", atAddress,
+		"must have 7 characters: 6 are those of a public office, whose invoices (FPA12) must be signed with a qualified signature, which is not made here",
 		func(d *invoice) bool { return len(d.recipient) != len(sdiwire.NoAddress) }},
 	{sdiwire.AddressNotForeign, "", atAddress, "is for buyers abroad; use 0000000, or nothing",
 		func(d *invoice) bool {
@@ -89,7 +92,8 @@ var documentRules = []rule{
 		}},
 	{sdiwire.PECOfSdI, "", atAddress, "is a mailbox of SdI itself: it must be the buyer's",
 		func(d *invoice) bool { return pecOfSdI.MatchString(d.pec) }},
-	{sdiwire.BuyerNumberMissing, "", atNumber, "must not be empty: a buyer in Italy is named by a VAT number or a codice fiscale, which may also stand in fiscal_code",
+	{sdiwire.BuyerNumberMissing, "", atNumber,
+		"must not be empty: a buyer in Italy is named by a VAT number or a codice fiscale, which may also stand in fiscal_code",
 		func(d *invoice) bool { return d.kind.side == selling && d.buyer.id == "" && d.buyer.code == "" }},
 	{sdiwire.BothForeign, "", atNumber, "and the seller's are both foreign: one party must be Italian",
 		func(d *invoice) bool {
@@ -100,11 +104,13 @@ var documentRules = []rule{
 		func(d *invoice) bool { return d.seller.same(d.buyer) }},
 	{sdiwire.NotSamePerson, "TD21 TD27", "customer", "must be the company itself in {kind}",
 		func(d *invoice) bool { return d.seller.id != "" && !d.seller.same(d.buyer) }},
-	{sdiwire.SellerCountryWrong, "TD17 TD18 TD19 TD28", atNumber, "must be foreign: {kind} is for sellers abroad, TD16 for those in Italy",
+	{sdiwire.SellerCountryWrong, "TD17 TD18 TD19 TD28", atNumber,
+		"must be foreign: {kind} is for sellers abroad, TD16 for those in Italy",
 		func(d *invoice) bool { return d.seller.country == home }},
 	{sdiwire.SellerCountryWrong, "TD29", atNumber, "must be Italian: TD29 is about sellers in Italy",
 		func(d *invoice) bool { return d.seller.country != "" && d.seller.country != home }},
-	{sdiwire.BuyerVATMissing, "TD16 TD17 TD18 TD19 TD20 TD22 TD23 TD28 TD29", "supplier", "must have a VAT number: it is the buyer in {kind}",
+	{sdiwire.BuyerVATMissing, "TD16 TD17 TD18 TD19 TD20 TD22 TD23 TD28 TD29", "supplier",
+		"must have a VAT number: it is the buyer in {kind}",
 		func(d *invoice) bool { return d.seller.country != "" && d.buyer.id == "" && d.buyer.name != "" }},
 	{sdiwire.BeforeOriginal, "TD04", "transaction_date", "must not be before the day of the original, {original}",
 		func(d *invoice) bool { return d.original.date != "" && d.date < d.original.date }},

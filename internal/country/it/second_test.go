@@ -14,7 +14,8 @@ import (
 
 // warned is what the pack warns of at submit.
 func warned(d country.Draft, now time.Time) (fields []string) {
-	for _, f := range it.Pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both, Now: now}) {
+	for _, f := range it.Pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both,
+		Now: now}) {
 		if f.Type == fault.Warning {
 			fields = append(fields, f.Field)
 		}
@@ -52,7 +53,8 @@ func TestLatenessIsOfTheDayOfFiling(t *testing.T) {
 }
 
 func TestFormsOfPaymentAreThoseOfTheList(t *testing.T) {
-	for code, want := range map[string]string{"MP0A": "refused", "MP24": "refused", "MP00": "refused", "mp23": "MP23", "MP08": "MP08", "CHASE": "MP05"} {
+	for code, want := range map[string]string{"MP0A": "refused", "MP24": "refused", "MP00": "refused", "mp23": "MP23",
+		"MP08": "MP08", "CHASE": "MP05"} {
 		d := sale("M-1")
 		d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Code: code, Amount: d.Totals.Payable()}}
 		list := found(d)
@@ -123,19 +125,24 @@ func TestASignatureIsJudgedAtTheMessagesTime(t *testing.T) {
 func TestHowItIsSuppliedAndPaidIsFiled(t *testing.T) {
 	d := sale("P-1")
 	d.Transaction.Period = &transaction.Span{From: "2025-02-01", To: "2025-02-28"}
-	d.Transaction.Delivery = &transaction.Delivery{Name: "Magazzino 2", Address: &transaction.Address{CountryCode: "IT", City: "Pisa", PostalCode: "56121", AddressLine1: "Via Aurelia 1", Province: "PI"}}
+	d.Transaction.Delivery = &transaction.Delivery{Name: "Magazzino 2",
+		Address: &transaction.Address{CountryCode: "IT", City: "Pisa", PostalCode: "56121", AddressLine1: "Via Aurelia 1",
+			Province: "PI"}}
 	d.Transaction.Payee = &transaction.Payee{Name: "Factor S.p.A.", IBAN: "IT60X0542811101000000123456"}
 	d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: d.Totals.Payable()}}
 	d.Sequence = 7
 	debit := sale("P-2")
-	debit.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: debit.Totals.Payable(), IBAN: "IT60X0542811101000000123456", Mandate: &transaction.Mandate{Reference: "M-1", CreditorID: "IT66ZZZA1B2C3D4E5F6G7H8"}}}
+	debit.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: debit.Totals.Payable(),
+		IBAN: "IT60X0542811101000000123456", Mandate: &transaction.Mandate{Reference: "M-1",
+			CreditorID: "IT66ZZZA1B2C3D4E5F6G7H8"}}}
 	debit.Sequence = 8
 	var reports [][]byte
 	for _, c := range []struct {
 		draft country.Draft
 		files []string
 	}{
-		{d, []string{"<DataInizioPeriodo>2025-02-01</DataInizioPeriodo><DataFinePeriodo>2025-02-28<", "<DatiTrasporto><IndirizzoResa><Indirizzo>Via Aurelia 1<", "<Causale>Consegna presso: Magazzino 2<",
+		{d, []string{"<DataInizioPeriodo>2025-02-01</DataInizioPeriodo><DataFinePeriodo>2025-02-28<",
+			"<DatiTrasporto><IndirizzoResa><Indirizzo>Via Aurelia 1<", "<Causale>Consegna presso: Magazzino 2<",
 			"<Beneficiario>Factor S.p.A.</Beneficiario><ModalitaPagamento>MP05<", "<IBAN>IT60X0542811101000000123456<"}},
 		{debit, []string{"<ModalitaPagamento>MP19<", "mandato M-1, creditore IT66ZZZA1B2C3D4E5F6G7H8<"}},
 	} {

@@ -90,7 +90,8 @@ func signerOf(signature *xmltree.Element, roots *x509.CertPool, now time.Time) (
 	if err != nil {
 		return nil, fmt.Errorf("reading the signer's certificate: %w", err)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return nil, fmt.Errorf("the signer is not vouched for: %w", err)
 	}
 	return leaf, nil
@@ -138,13 +139,15 @@ func (n *notice) referred(signature, reference *xmltree.Element) (text []byte, d
 // filtersSignature reports whether a filter takes the signature away and nothing else.
 func filtersSignature(t *xmltree.Element) bool {
 	paths := t.Children
-	return len(paths) == 1 && paths[0].Attr("Filter") == sdiwire.FilterKind && strings.TrimSpace(paths[0].Text) == sdiwire.FilterXPath
+	return len(paths) == 1 && paths[0].Attr("Filter") == sdiwire.FilterKind &&
+		strings.TrimSpace(paths[0].Text) == sdiwire.FilterXPath
 }
 
 func sameDigest(reference *xmltree.Element, text []byte) error {
 	want, err := decoded(reference.Value("DigestValue"))
 	sum := sha256.Sum256(text)
-	if err != nil || reference.At("DigestMethod").Attr("Algorithm") != sdiwire.MethodSHA256 || subtle.ConstantTimeCompare(want, sum[:]) != 1 {
+	if err != nil || reference.At("DigestMethod").Attr("Algorithm") != sdiwire.MethodSHA256 ||
+		subtle.ConstantTimeCompare(want, sum[:]) != 1 {
 		return fmt.Errorf("what %q names is not what was signed", reference.Attr("URI"))
 	}
 	return nil

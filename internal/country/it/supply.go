@@ -24,7 +24,8 @@ type supply struct {
 
 // at is where the buyer is, for what is sold.
 func (s supply) at() territory.Place {
-	return territory.Of(home, &transaction.Party{Address: &s.buyer.address, TaxNumber: s.buyer.country + s.buyer.id}, s.day, s.services)
+	return territory.Of(home, &transaction.Party{Address: &s.buyer.address, TaxNumber: s.buyer.country + s.buyer.id},
+		s.day, s.services)
 }
 
 // inUnion reports whether the buyer is in the VAT territory of another member

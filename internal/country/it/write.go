@@ -50,7 +50,8 @@ func (d *invoice) write() []byte {
 func (d *invoice) writeTransmission(w *xmltree.Writer) {
 	w.Start("DatiTrasmissione")
 	w.Group("IdTrasmittente", "IdPaese", d.transmitter[0], "IdCodice", d.transmitter[1])
-	w.Leaves("ProgressivoInvio", d.progressive, "FormatoTrasmissione", d.format, "CodiceDestinatario", d.recipient, "?PECDestinatario", d.pec)
+	w.Leaves("ProgressivoInvio", d.progressive, "FormatoTrasmissione", d.format, "CodiceDestinatario", d.recipient,
+		"?PECDestinatario", d.pec)
 	w.End()
 }
 
@@ -73,7 +74,8 @@ func (p party) writeParty(w *xmltree.Writer, regime string) {
 func (s sede) write(w *xmltree.Writer) { s.writeAs(w, "Sede") }
 
 func (s sede) writeAs(w *xmltree.Writer, name string) {
-	w.Group(name, "Indirizzo", s.street, "?NumeroCivico", s.house, "CAP", s.cap, "Comune", s.city, "?Provincia", s.province, "Nazione", s.nation)
+	w.Group(name, "Indirizzo", s.street, "?NumeroCivico", s.house, "CAP", s.cap, "Comune", s.city, "?Provincia",
+		s.province, "Nazione", s.nation)
 }
 
 func (d *invoice) writeSeller(w *xmltree.Writer) {
@@ -100,7 +102,8 @@ func (d *invoice) writeGeneral(w *xmltree.Writer) {
 	w.Start("DatiGeneraliDocumento")
 	w.Leaves("TipoDocumento", d.kind.code, "Divisa", ownMoney, "Data", d.date, "Numero", d.Number())
 	for _, h := range d.held {
-		w.Group("DatiRitenuta", "TipoRitenuta", h.kind, "ImportoRitenuta", euros(h.amount), "AliquotaRitenuta", percent(h.rate), "CausalePagamento", h.reason)
+		w.Group("DatiRitenuta", "TipoRitenuta", h.kind, "ImportoRitenuta", euros(h.amount), "AliquotaRitenuta",
+			percent(h.rate), "CausalePagamento", h.reason)
 	}
 	if d.stamp {
 		w.Group("DatiBollo", "BolloVirtuale", "SI", "ImportoBollo", stampDuty)
@@ -186,7 +189,8 @@ func (l *line) writeCodes(w *xmltree.Writer) {
 }
 
 func (g *group) write(w *xmltree.Writer, law string) {
-	w.Group("DatiRiepilogo", "AliquotaIVA", percent(g.rate), "?Natura", g.natura, "ImponibileImporto", euros(g.net), "Imposta", euros(g.tax),
+	w.Group("DatiRiepilogo", "AliquotaIVA", percent(g.rate), "?Natura", g.natura, "ImponibileImporto", euros(g.net),
+		"Imposta", euros(g.tax),
 		"?EsigibilitaIVA", g.due, "?RiferimentoNormativo", law)
 }
 
@@ -209,7 +213,8 @@ func (d *invoice) writePayments(w *xmltree.Writer) {
 	w.Start("DatiPagamento")
 	w.Leaf("CondizioniPagamento", terms)
 	for _, p := range d.payments {
-		w.Group("DettaglioPagamento", "?Beneficiario", d.beneficiary(), "ModalitaPagamento", p.method, "?DataScadenzaPagamento", d.DueDate, "ImportoPagamento", euros(p.amount),
+		w.Group("DettaglioPagamento", "?Beneficiario", d.beneficiary(), "ModalitaPagamento", p.method,
+			"?DataScadenzaPagamento", d.DueDate, "ImportoPagamento", euros(p.amount),
 			"?IBAN", p.iban, "?CodicePagamento", p.reference)
 	}
 	w.End()

@@ -94,7 +94,8 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 	b := open(t)
 	discounted := func(d *country.Draft) { d.Transaction.Items = items(11600, -580) }
 	withheld := func(d *country.Draft) {
-		d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"))
+		d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes,
+			tax(percent(10, 0), transaction.Withholding, "ISR"))
 	}
 	millar := func(d *country.Draft) {
 		d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, local(5, 1, "5MILLAR"))
@@ -119,17 +120,29 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 		{"discount of a line", ` Descuento="5.00" ObjetoImp`, ` Descuento="500.00" ObjetoImp`, "CFDI40169", discounted},
 		{"total", ` Total="1160.00"`, ` Total="1160.01"`, "CFDI40119", nil},
 		{"sum of taxes", `TotalImpuestosTrasladados="160.00"`, `TotalImpuestosTrasladados="160.01"`, "CFDI40205", nil},
-		{"sum of taxes withheld", `TotalImpuestosRetenidos="100.00"`, `TotalImpuestosRetenidos="100.01"`, "CFDI40203", withheld},
+		{"sum of taxes withheld", `TotalImpuestosRetenidos="100.00"`, `TotalImpuestosRetenidos="100.01"`, "CFDI40203",
+			withheld},
 		{"export without its complement", `Exportacion="01"`, `Exportacion="02"`, "CFDI40122", nil},
 		{"name of the issuer", `Nombre="ESCUELA KEMPER URGATE"`, `Nombre="ESCUELA KEMPER URGATE SA DE CV"`, "CFDI40139", nil},
 		{"capital of the receiver", `PAÑOLA"`, `PAÑOLA, S.A. DE C.V."`, "CFDI40145", nil},
-		{"regime of the public", `RegimenFiscalReceptor="616"`, `RegimenFiscalReceptor="612"`, "CFDI40159", func(d *country.Draft) { d.Transaction.Customer = nil }},
-		{"period of two months", `Periodicidad="01"`, `Periodicidad="05"`, "CFDI40132", func(d *country.Draft) { d.Transaction.Customer = nil }},
-		{"a year that is over", ` Año="` + now.Format("2006") + `"`, ` Año="2021"`, "CFDI40136", func(d *country.Draft) { d.Transaction.Customer = nil }},
-		{"tax of a line", `Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, `Importe="160.02"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40180", nil},
-		{"rate that SAT does not have", `TasaOCuota="0.160000" Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, `TasaOCuota="0.150000" Importe="150.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40179", nil},
+		{"regime of the public", `RegimenFiscalReceptor="616"`, `RegimenFiscalReceptor="612"`, "CFDI40159",
+			func(d *country.Draft) {
+				d.Transaction.Customer = nil
+			}},
+		{"period of two months", `Periodicidad="01"`, `Periodicidad="05"`, "CFDI40132", func(d *country.Draft) {
+			d.Transaction.Customer = nil
+		}},
+		{"a year that is over", ` Año="` + now.Format("2006") + `"`, ` Año="2021"`, "CFDI40136", func(d *country.Draft) {
+			d.Transaction.Customer = nil
+		}},
+		{"tax of a line", `Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`,
+			`Importe="160.02"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40180", nil},
+		{"rate that SAT does not have",
+			`TasaOCuota="0.160000" Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`,
+			`TasaOCuota="0.150000" Importe="150.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40179", nil},
 		{"rate above the limit withheld", `TasaOCuota="0.100000"`, `TasaOCuota="0.350001"`, "CFDI40185", withheld},
-		{"exempt withholding", `TipoFactor="Tasa" TasaOCuota="0.100000"`, `TipoFactor="Exento" TasaOCuota="0.100000"`, "CFDI40184", withheld},
+		{"exempt withholding", `TipoFactor="Tasa" TasaOCuota="0.100000"`, `TipoFactor="Exento" TasaOCuota="0.100000"`,
+			"CFDI40184", withheld},
 		{"local tax without a name", `ImpLocRetenido="5 AL MILLAR"`, `ImpLocRetenido=""`, "CFDI40999", millar},
 		{"rate of a local tax", `TasadeRetencion="0.50"`, `TasadeRetencion="0.5"`, "CFDI40999", millar},
 		{"sum of local taxes withheld", `TotaldeRetenciones="5.00"`, `TotaldeRetenciones="5.01"`, "CFDI40999", millar},
@@ -143,8 +156,13 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 		{"regime of the receiver", `RegimenFiscalReceptor="601"`, `RegimenFiscalReceptor="612"`, "CFDI40158", nil},
 		{"use of the receiver", `UsoCFDI="G03"`, `UsoCFDI="D01"`, "CFDI40161", nil},
 		{"name in small letters", `Nombre="UNIVERSIDAD`, `Nombre="Universidad`, "CFDI40145", nil},
-		{"public elsewhere", `DomicilioFiscalReceptor="06000"`, `DomicilioFiscalReceptor="06001"`, "CFDI40149", func(d *country.Draft) { d.Transaction.Customer = nil }},
-		{"public without a period", `Nombre="PUBLICO EN GENERAL"`, `Nombre="PUBLICO"`, "CFDI40130", func(d *country.Draft) { d.Transaction.Customer = nil }},
+		{"public elsewhere", `DomicilioFiscalReceptor="06000"`, `DomicilioFiscalReceptor="06001"`, "CFDI40149",
+			func(d *country.Draft) {
+				d.Transaction.Customer = nil
+			}},
+		{"public without a period", `Nombre="PUBLICO EN GENERAL"`, `Nombre="PUBLICO"`, "CFDI40130", func(d *country.Draft) {
+			d.Transaction.Customer = nil
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := b.prepare(t, draft("S-1", c.edit))
@@ -152,7 +170,8 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 				f = changed(t, f, c.old, c.changed)
 			}
 			r := b.send(t, f)
-			if r.Outcome != country.Rejected || len(r.Faults) != 1 || !strings.HasPrefix(r.Faults[0].Message, c.code+": ") || r.Faults[0].Code != fault.AuthorityRejected {
+			if r.Outcome != country.Rejected || len(r.Faults) != 1 || !strings.HasPrefix(r.Faults[0].Message, c.code+": ") ||
+				r.Faults[0].Code != fault.AuthorityRejected {
 				t.Errorf("%s %+v", r.Outcome, r.Faults)
 			}
 		})
@@ -177,10 +196,13 @@ func TestStampIsVerifiedAndShown(t *testing.T) {
 		d := draft("V-1", func(d *country.Draft) { d.Supplier = supplier(pac) })
 		f := b.prepare(t, d)
 		r := b.send(t, f)
-		if r.Outcome != country.Accepted || r.AuthorityID1 != folio(f.Report) || len(r.AuthorityID2) != 20 || r.Duplicate || time.Since(r.At).Abs() > time.Minute {
+		if r.Outcome != country.Accepted || r.AuthorityID1 != folio(f.Report) || len(r.AuthorityID2) != 20 || r.Duplicate ||
+			time.Since(r.At).Abs() > time.Minute {
 			t.Fatalf("%s: %+v", pac, r)
 		}
-		want := regexp.MustCompile(`^https://verificacfdi\.facturaelectronica\.sat\.gob\.mx/default\.aspx\?id=` + r.AuthorityID1 + `&re=EKU9003173C9&rr=URE180429TM6&tt=1160\.0&fe=.{8,}$`)
+		want := regexp.MustCompile(
+			`^https://verificacfdi\.facturaelectronica\.sat\.gob\.mx/default\.aspx\?id=` + r.AuthorityID1 +
+				`&re=EKU9003173C9&rr=URE180429TM6&tt=1160\.0&fe=.{8,}$`)
 		if !want.MatchString(r.QRCode) {
 			t.Errorf("%s: code %s", pac, r.QRCode)
 		}
@@ -188,15 +210,18 @@ func TestStampIsVerifiedAndShown(t *testing.T) {
 			t.Errorf("%s: %v", pac, err)
 		}
 		again := b.send(t, f)
-		if again.Outcome != country.Accepted || !again.Duplicate || again.SHA256 != f.SHA256 || again.AuthorityID1 != r.AuthorityID1 || !bytes.Equal(again.Document, r.Document) {
+		if again.Outcome != country.Accepted || !again.Duplicate || again.SHA256 != f.SHA256 ||
+			again.AuthorityID1 != r.AuthorityID1 || !bytes.Equal(again.Document, r.Document) {
 			t.Errorf("%s: shown again %+v", pac, again)
 		}
 		if b.held(t) != 1 {
 			t.Errorf("%s: %d registrations", pac, b.held(t))
 		}
 		printed := pack().Imprint(country.Issue{Transaction: &d.Transaction, Receipt: r.Document, Filing: &f})
-		if len(printed.Codes) != 1 || printed.Codes[0].Text != r.QRCode || len(printed.Texts) != 5 || printed.Title == "" || !strings.HasSuffix(printed.Texts[0], ": 1: 50161509 H87 02") ||
-			!strings.Contains(printed.Texts[4], "representación impresa de un CFDI") || !strings.Contains(printed.Texts[3], "||1.1|"+r.AuthorityID1+"|") {
+		if len(printed.Codes) != 1 || printed.Codes[0].Text != r.QRCode || len(printed.Texts) != 5 || printed.Title == "" ||
+			!strings.HasSuffix(printed.Texts[0], ": 1: 50161509 H87 02") ||
+			!strings.Contains(printed.Texts[4], "representación impresa de un CFDI") ||
+			!strings.Contains(printed.Texts[3], "||1.1|"+r.AuthorityID1+"|") {
 			t.Errorf("%s: imprint %+v", pac, printed)
 		}
 	}
@@ -215,9 +240,11 @@ func TestPaperSaysWhatTheVoucherSays(t *testing.T) {
 	}
 	print := func(d country.Draft) country.Imprint {
 		f := b.prepare(t, d)
-		return pack().Imprint(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Receipt: b.send(t, f).Document, Filing: &f})
+		return pack().Imprint(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Receipt: b.send(t, f).Document,
+			Filing: &f})
 	}
-	if got := print(draft("I-1", bare)); !strings.HasSuffix(got.Texts[0], ": 1, 3: 01010101 H87 02; 2: 01010101 E48 02") || got.Negated {
+	if got := print(draft("I-1", bare)); !strings.HasSuffix(got.Texts[0],
+		": 1, 3: 01010101 H87 02; 2: 01010101 E48 02") || got.Negated {
 		t.Errorf("%+v", got)
 	}
 	public := print(anonymous("I-2", nil))
@@ -229,10 +256,13 @@ func TestPaperSaysWhatTheVoucherSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if when := now.Add(-time.Minute).In(zone); said["Nombre del receptor"] != "PUBLICO EN GENERAL" || said["Factura global"] != "periodicidad 01, mes "+when.Format("01")+" de "+when.Format("2006") {
+	if when := now.Add(-time.Minute).In(zone); said["Nombre del receptor"] != "PUBLICO EN GENERAL" ||
+		said["Factura global"] != "periodicidad 01, mes "+when.Format("01")+" de "+when.Format("2006") {
 		t.Errorf("%v", said)
 	}
-	lower := correction(transaction.Adjustment, "I-3", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-11600) })
+	lower := correction(transaction.Adjustment, "I-3", draft("F-1", nil), func(d *country.Draft) {
+		d.Transaction.Items = items(-11600)
+	})
 	if got := print(lower); !got.Negated || got.Title != "Nota de crédito (CFDI de egreso)" {
 		t.Errorf("%+v", got)
 	}
@@ -241,7 +271,8 @@ func TestPaperSaysWhatTheVoucherSays(t *testing.T) {
 func TestMagicNumberIsRefusedWithARealCode(t *testing.T) {
 	b := open(t)
 	r := b.send(t, b.prepare(t, draft("F-1-REJECT", nil)))
-	if r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, "CFDI40145: El campo Nombre del receptor") {
+	if r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message,
+		"CFDI40145: El campo Nombre del receptor") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -258,7 +289,9 @@ func (b bench) withdrawal(t *testing.T, pac, reason string, price int64) (countr
 	if r.Outcome != country.Accepted {
 		t.Fatalf("%+v", r)
 	}
-	d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = reason, supplier(pac) })
+	d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) {
+		d.Transaction.Reason, d.Supplier = reason, supplier(pac)
+	})
 	d.Original.Report, d.Original.AuthorityID1 = f.Report, r.AuthorityID1
 	return f, b.prepare(t, d)
 }
@@ -268,13 +301,15 @@ func TestSmallCancellationsNeedNobody(t *testing.T) {
 		b := open(t)
 		_, f := b.withdrawal(t, pac, "02", 100000)
 		r := b.send(t, f)
-		if r.Outcome != country.Accepted || r.AuthorityID1 != f.Number || !bytes.Contains(r.Document, []byte("<EstatusUUID>201</EstatusUUID>")) {
+		if r.Outcome != country.Accepted || r.AuthorityID1 != f.Number ||
+			!bytes.Contains(r.Document, []byte("<EstatusUUID>201</EstatusUUID>")) {
 			t.Errorf("%s: %+v", pac, r)
 		}
 		if again := b.send(t, f); again.Outcome != country.Accepted {
 			t.Errorf("%s: asked twice %+v", pac, again)
 		}
-		if found, err := b.channel.Find(t.Context(), f, credentials()); err != nil || found.Outcome != country.Accepted || found.SHA256 != f.SHA256 {
+		if found, err := b.channel.Find(t.Context(), f, credentials()); err != nil || found.Outcome != country.Accepted ||
+			found.SHA256 != f.SHA256 {
 			t.Errorf("%s: found %+v %v", pac, found, err)
 		}
 		if b.held(t) != 2 {
@@ -287,7 +322,8 @@ func TestCancellationWaitsForTheReceiver(t *testing.T) {
 	for _, pac := range []string{"soap", "rest"} {
 		b := open(t)
 		_, f := b.withdrawal(t, pac, "03", 100001)
-		if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Suspend}, {Outcome: authority.Suspend, Times: 2}}); err != nil {
+		if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Suspend},
+			{Outcome: authority.Suspend, Times: 2}}); err != nil {
 			t.Fatal(err)
 		}
 		r := b.send(t, f)
@@ -308,7 +344,8 @@ func TestCancellationWaitsForTheReceiver(t *testing.T) {
 func TestReceiverMayRefuseACancellation(t *testing.T) {
 	b := open(t)
 	_, f := b.withdrawal(t, "soap", "02", 200000)
-	if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend}, {Outcome: authority.Reject}}); err != nil {
+	if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend},
+		{Outcome: authority.Reject}}); err != nil {
 		t.Fatal(err)
 	}
 	r := b.send(t, f)
@@ -316,7 +353,8 @@ func TestReceiverMayRefuseACancellation(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	r, err := b.channel.Poll(t.Context(), f, r, credentials())
-	if err != nil || r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, "Solicitud rechazada") || b.held(t) != 1 {
+	if err != nil || r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, "Solicitud rechazada") ||
+		b.held(t) != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -385,8 +423,10 @@ func TestWhatIsReferredToCannotBeCancelled(t *testing.T) {
 		return b.send(t, b.prepare(t, d))
 	}
 	replacement, note := refer("R-2", "04", 40000), refer("R-3", "", -100)
-	for reason, code := range map[string]string{"02": "no_cancelable", "01:" + replacement: "no_cancelable", "01:" + note: "212"} {
-		if r := cancel(uuid, sold.Report, reason); r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, code) {
+	for reason, code := range map[string]string{"02": "no_cancelable", "01:" + replacement: "no_cancelable",
+		"01:" + note: "212"} {
+		if r := cancel(uuid, sold.Report, reason); r.Outcome != country.Rejected ||
+			!strings.HasPrefix(r.Faults[0].Message, code) {
 			t.Errorf("%s: %+v", reason, r)
 		}
 	}
@@ -429,7 +469,8 @@ func TestRequestIsSignedAsCanonicalXML(t *testing.T) {
 	}
 	got, err := exec.Command("xmllint", "--nonet", "--c14n", path).Output()
 	sum := sha1.Sum(got)
-	if want := "<DigestValue>" + base64.StdEncoding.EncodeToString(sum[:]) + "</DigestValue>"; err != nil || !bytes.Contains(f.Report, []byte(want)) {
+	if want := "<DigestValue>" + base64.StdEncoding.EncodeToString(sum[:]) + "</DigestValue>"; err != nil ||
+		!bytes.Contains(f.Report, []byte(want)) {
 		t.Errorf("%v\nours      %s\nxmllint's %s", err, f.Report, got)
 	}
 }
@@ -449,7 +490,8 @@ func TestProviderListsWhatItStamped(t *testing.T) {
 		t.Fatal(err)
 	}
 	y, m, d := now.Add(-time.Minute).In(zone).Date()
-	list, err := b.channel.(country.Register).Registered(t.Context(), supplier("soap"), country.Day{Year: y, Month: m, Day: d}, credentials())
+	list, err := b.channel.(country.Register).Registered(t.Context(), supplier("soap"),
+		country.Day{Year: y, Month: m, Day: d}, credentials())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,12 +504,14 @@ func TestProviderListsWhatItStamped(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if _, err := b.channel.(country.Register).Registered(t.Context(), supplier("rest"), country.Day{Year: y, Month: m, Day: d}, credentials()); err == nil {
+	if _, err := b.channel.(country.Register).Registered(t.Context(), supplier("rest"),
+		country.Day{Year: y, Month: m, Day: d}, credentials()); err == nil {
 		t.Error("a provider without a list has one")
 	}
 	c := credentials()
 	c.Username = "x-DENIED"
-	if _, err := b.channel.(country.Register).Registered(t.Context(), supplier("soap"), country.Day{Year: y, Month: m, Day: d}, c); err == nil {
+	if _, err := b.channel.(country.Register).Registered(t.Context(), supplier("soap"),
+		country.Day{Year: y, Month: m, Day: d}, c); err == nil {
 		t.Error("a stranger sees the list")
 	}
 }

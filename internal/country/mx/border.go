@@ -24,7 +24,8 @@ func (p *plan) outsideBorder(in *country.Draft) (found []fault.Fault) {
 	for i := range p.items {
 		for j := range p.items[i].Taxes {
 			tax := &p.items[i].Taxes[j]
-			if tax.Regime != transaction.VAT && tax.Regime != regimeIVA || scaled(tax.Rate) != rateBorder || p.soldAtBorder(&p.items[i]) {
+			if tax.Regime != transaction.VAT && tax.Regime != regimeIVA || scaled(tax.Rate) != rateBorder ||
+				p.soldAtBorder(&p.items[i]) {
 				continue
 			}
 			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.rate", i, j), fault.ValidationMatchInvalid,

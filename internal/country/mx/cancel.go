@@ -55,10 +55,12 @@ func signedInfo(digest string, inherited bool) string {
 	if inherited {
 		space = ` xmlns="` + satwire.SpaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + xmltree.SpaceXSI + `"`
 	}
-	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + xmltree.AlgorithmInclusive + `"></CanonicalizationMethod>` +
+	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + xmltree.AlgorithmInclusive +
+		`"></CanonicalizationMethod>` +
 		`<SignatureMethod Algorithm="` + satwire.SpaceSignature + `rsa-sha1"></SignatureMethod><Reference URI=""><Transforms>` +
 		`<Transform Algorithm="` + satwire.SpaceSignature + `enveloped-signature"></Transform></Transforms>` +
-		`<DigestMethod Algorithm="` + satwire.SpaceSignature + `sha1"></DigestMethod><DigestValue>` + digest + `</DigestValue></Reference></SignedInfo>`
+		`<DigestMethod Algorithm="` + satwire.SpaceSignature + `sha1"></DigestMethod><DigestValue>` + digest +
+		`</DigestValue></Reference></SignedInfo>`
 }
 
 func (r request) digest() string {
@@ -78,11 +80,14 @@ func (r request) signed(with *identity.Identity) ([]byte, error) {
 		return nil, errors.New("signing a cancellation: the certificate has no RSA key")
 	}
 	encoded := base64.StdEncoding.EncodeToString
-	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + satwire.SpaceSignature + `">` + signedInfo(digest, false) +
+	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + satwire.SpaceSignature +
+		`">` + signedInfo(digest, false) +
 		`<SignatureValue>` + signature + `</SignatureValue><KeyInfo><X509Data><X509IssuerSerial><X509IssuerName>` +
-		string(xmltree.AppendText(nil, identity.IssuerName(with.Leaf))) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
+		string(xmltree.AppendText(nil, identity.IssuerName(with.Leaf))) + `</X509IssuerName><X509SerialNumber>` +
+		satwire.CertificateNumber(with.Leaf) +
 		`</X509SerialNumber></X509IssuerSerial><X509Certificate>` + encoded(with.Leaf.Raw) + `</X509Certificate></X509Data>` +
-		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` + encoded(big.NewInt(int64(key.E)).Bytes()) +
+		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` +
+		encoded(big.NewInt(int64(key.E)).Bytes()) +
 		`</Exponent></RSAKeyValue></KeyValue></KeyInfo></Signature></Cancelacion>`
 	return []byte(xmltree.Declaration + envelope), nil
 }
@@ -106,7 +111,8 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 	rfc := rfcOf(in.Supplier.TaxNumber)
 	zone := ch.cat.zone(placeOf(&in.Supplier), in.Location)
 	if last := cancelUntil(rfc, in.Original.Transaction.Date.In(zone)); in.Now.After(last) {
-		return country.Filing{}, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "could be cancelled only until %s", last.Add(-time.Second).Format(time.DateOnly)))
+		return country.Filing{}, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation,
+			"could be cancelled only until %s", last.Add(-time.Second).Format(time.DateOnly)))
 	}
 	r := request{rfc: rfc, at: in.Now.In(ch.cat.zone("", in.Location)).Format(satwire.LocalTime),
 		uuid: strings.ToUpper(in.Original.AuthorityID1), motive: motive, replacement: strings.ToUpper(replacement)}

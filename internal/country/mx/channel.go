@@ -54,7 +54,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	}
 	rfc := rfcOf(in.Supplier.TaxNumber)
 	if !identity.Names(with.Leaf, "MX", rfc) {
-		return country.Filing{}, fmt.Errorf("preparing %s: the certificate is not of %s: %w", in.OperationID, rfc, country.ErrCredentials)
+		return country.Filing{}, fmt.Errorf("preparing %s: the certificate is not of %s: %w", in.OperationID, rfc,
+			country.ErrCredentials)
 	}
 	if in.Transaction.Kind == transaction.Cancellation {
 		return ch.cancellation(&in, with)
@@ -112,7 +113,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	return receipts, nil
 }
 
-func (ch *channel) stamp(ctx context.Context, f country.Filing, e wire.Errand, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) stamp(ctx context.Context, f country.Filing, e wire.Errand,
+	c country.Credentials) (country.Receipt, error) {
 	said, err := ch.Stamp(ctx, f, e, c)
 	if err != nil {
 		return country.Receipt{}, err
@@ -175,7 +177,8 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, said wire.Answer
 }
 
 // Poll asks SAT what became of a cancellation. A stamp is never pending.
-func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt,
+	c country.Credentials) (country.Receipt, error) {
 	var e wire.Errand
 	if err := f.Carried(&e); err != nil {
 		return country.Receipt{}, err
@@ -209,7 +212,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	return r, nil
 }
 
-func (ch *channel) find(ctx context.Context, f country.Filing, e wire.Errand, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) find(ctx context.Context, f country.Filing, e wire.Errand,
+	c country.Credentials) (country.Receipt, error) {
 	if f.Kind == transaction.Cancellation {
 		state, err := ch.State(ctx, f, e, c)
 		if err != nil {

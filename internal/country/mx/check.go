@@ -62,24 +62,34 @@ func checks(cat *catalog) []country.Check {
 			return c.found
 		}}
 	}
-	lines := []string{"items.*.classification", "items.*.quantity", "items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
-	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
+	lines := []string{"items.*.classification", "items.*.quantity", "items.*.unit_price", "items.*.code", "items.*.type",
+		"items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
+	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true,
+		Find: func(in country.Case) []fault.Fault {
+			return layable(cat, in)
+		}}
 	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
 	received := one(func(c *checker) { c.received() }, "payments", "payments.*.date", "transaction_date")
 	received.Kind = transaction.PaymentReport
-	cards := one(func(c *checker) { c.cards() }, "payments", "payments.*.code", "payments.*.type", "items", "customer.tax_information")
+	cards := one(func(c *checker) {
+		c.cards()
+	}, "payments", "payments.*.code", "payments.*.type", "items", "customer.tax_information")
 	cards.Amounts = true
 	cardsOf := one(func(c *checker) { c.cards() }, "payments", "payments.*.code", "payments.*.type")
 	cardsOf.Kind = transaction.PaymentReport
 	return []country.Check{
 		received, cards, cardsOf,
-		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
+		one(func(c *checker) {
+			c.customer(c.in.Transaction.Customer)
+		}, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
 		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
 		one(func(c *checker) { c.number(c.in.Transaction.Number) }, "transaction_number"),
 		one(func(c *checker) { c.payments(c.in.Transaction.Payments) }, "payments.*.code", "payments.*.type"),
 		one(func(c *checker) { c.public() }, append(lines, "customer.legal_name", "payments.*.code", "payments.*.type")...),
-		one(func(c *checker) { c.guesses() }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name", "payments"),
+		one(func(c *checker) {
+			c.guesses()
+		}, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name", "payments"),
 		one(func(c *checker) { c.lines() }, lines...),
 		sums, whole,
 	}
@@ -117,7 +127,8 @@ func (c *checker) customer(p *transaction.Party) {
 	case rfc == "":
 		return
 	case !rfcPattern.MatchString(rfc):
-		c.add("customer.tax_information.tax_number", fault.FieldNotValid, "is not an RFC: three letters and a date and three characters for companies, four letters for people")
+		c.add("customer.tax_information.tax_number", fault.FieldNotValid,
+			"is not an RFC: three letters and a date and three characters for companies, four letters for people")
 		return
 	}
 	c.registered(p, rfc)
@@ -176,7 +187,8 @@ func unwritten(use string) string {
 // number checks that a long one can be cut into Serie and Folio.
 func (c *checker) number(number string) {
 	if serie, folio := split(number); serie != strings.TrimSpace(serie) || folio != strings.TrimSpace(folio) {
-		c.add("transaction_number", fault.FieldNotValid, "must not have a blank before or behind its last %d characters, where Serie ends and Folio begins", folioMax)
+		c.add("transaction_number", fault.FieldNotValid,
+			"must not have a blank before or behind its last %d characters, where Serie ends and Folio begins", folioMax)
 	}
 }
 
@@ -191,7 +203,8 @@ func (c *checker) sums() {
 	t := c.in.Transaction
 	switch {
 	case t.Kind == transaction.Invoice && c.in.Totals.Gross < 0:
-		c.add("items", fault.FieldNotValid, "must not come to less than nothing: what is given back goes to /v1/transactions/adjustment")
+		c.add("items", fault.FieldNotValid,
+			"must not come to less than nothing: what is given back goes to /v1/transactions/adjustment")
 	case t.Kind == transaction.Adjustment && c.in.Totals.Gross == 0:
 		c.add("items", fault.FieldNotValid, "must come to more or less than nothing")
 	}
@@ -228,15 +241,18 @@ func (c *checker) received() {
 	c.payments(t.Payments)
 	for i := range t.Payments {
 		if _, form := methodOf(&t.Payments[i]); form == satwire.FormUndefined {
-			c.add(fmt.Sprintf("payments.%d.type", i), fault.FieldNotValid, "must be how the money came: CREDIT and PPD are not yet paid (CRP20212)")
+			c.add(fmt.Sprintf("payments.%d.type", i), fault.FieldNotValid,
+				"must be how the money came: CREDIT and PPD are not yet paid (CRP20212)")
 		}
 		if strings.Contains(t.Payments[i].Reference, "|") {
-			c.add(fmt.Sprintf("payments.%d.reference", i), fault.FieldNotValid, "must not have the character |, which separates the parts of the original string")
+			c.add(fmt.Sprintf("payments.%d.reference", i), fault.FieldNotValid,
+				"must not have the character |, which separates the parts of the original string")
 		}
 	}
 	for i := range t.Payments {
 		if day := t.Payments[i].Date; day != "" && day > t.Date.Format(time.DateOnly) {
-			c.add(fmt.Sprintf("payments.%d.date", i), fault.FieldNotValid, "must not be after transaction_date: it is when the money came")
+			c.add(fmt.Sprintf("payments.%d.date", i), fault.FieldNotValid,
+				"must not be after transaction_date: it is when the money came")
 		}
 	}
 	if t.Date.After(c.in.Now.Add(aheadMax)) {
@@ -247,7 +263,8 @@ func (c *checker) received() {
 func (c *checker) line(i int, item *transaction.Item) {
 	at := func(member string) string { return fmt.Sprintf("items.%d.%s", i, member) }
 	if item.Code != "" && !c.cat.product(item.Code) {
-		c.add(at("code"), fault.FieldNotValid, "is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
+		c.add(at("code"), fault.FieldNotValid,
+			"is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
 	}
 	iva, ieps, ish := 0, 0, 0
 	for j := range item.Taxes {
@@ -266,10 +283,12 @@ func (c *checker) line(i int, item *transaction.Item) {
 		}
 		switch tax.Type {
 		case transaction.TaxReverse, transaction.TaxIntraEU:
-			c.add(field+".type", fault.FieldNotValid, "is not a kind of tax in Mexico: STANDARD, REDUCED, ZERO, EXEMPT, EXPORT, OUTSIDE")
+			c.add(field+".type", fault.FieldNotValid,
+				"is not a kind of tax in Mexico: STANDARD, REDUCED, ZERO, EXEMPT, EXPORT, OUTSIDE")
 		case transaction.TaxExport:
 			if !country.IsServices(c.in.Transaction.Items, i) {
-				c.add(field+".type", fault.UnsupportedOperation, "is of goods that leave the country: their voucher needs the complement Comercio Exterior, which this service does not write. Goods that stay, sold to somebody from abroad, have the type of their rate, as ZERO")
+				c.add(field+".type", fault.UnsupportedOperation,
+					"is of goods that leave the country: their voucher needs the complement Comercio Exterior, which this service does not write. Goods that stay, sold to somebody from abroad, have the type of their rate, as ZERO")
 			}
 		case transaction.TaxExempt, transaction.TaxOutside:
 			if !tax.Rate.IsZero() {
@@ -300,7 +319,8 @@ func (c *checker) quota(tax *transaction.Tax, field string) {
 func (c *checker) withheld(tax *transaction.Tax, field string) {
 	switch rate := scaled(tax.Rate); {
 	case tax.Type == transaction.Withholding && rate == 40_000:
-		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at 4 %%: IVA of freight (RLIVA, article 3), or ISR of lodging through a platform (LISR, article 113-A)")
+		c.add(field+".type", fault.FieldRequired,
+			"must say which tax is withheld at 4 %%: IVA of freight (RLIVA, article 3), or ISR of lodging through a platform (LISR, article 113-A)")
 	case tax.Type == transaction.Withholding:
 		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at this rate: ISR or IVA")
 	case tax.Type == regimeISR && rate > 350_000:
@@ -308,9 +328,11 @@ func (c *checker) withheld(tax *transaction.Tax, field string) {
 	case tax.Type == regimeIVA && rate > 160_000:
 		c.add(field+".rate", fault.FieldNotValid, "must be at most 16 where IVA is withheld (c_TasaOCuota)")
 	case tax.Type == typeLocal && (localName(tax.Code) == "" || strings.Contains(tax.Code, "|")):
-		c.add(field+".code", fault.FieldRequired, "must name the local tax that is withheld, as CEDULAR, or 5MILLAR for 5 AL MILLAR, without the character |")
+		c.add(field+".code", fault.FieldRequired,
+			"must name the local tax that is withheld, as CEDULAR, or 5MILLAR for 5 AL MILLAR, without the character |")
 	case tax.Type == typeLocal && rate%localRateStep != 0:
-		c.add(field+".rate", fault.FieldNotValid, "must have at most 2 decimals where a local tax is withheld (Impuestos Locales, TasadeRetencion)")
+		c.add(field+".rate", fault.FieldNotValid,
+			"must have at most 2 decimals where a local tax is withheld (Impuestos Locales, TasadeRetencion)")
 	case tax.Type != regimeISR && tax.Type != regimeIVA && tax.Type != typeLocal:
 		c.add(field+".type", fault.FieldNotValid, "must be ISR, IVA or LOCAL where a tax is withheld")
 	}
@@ -323,27 +345,32 @@ func checkCompany(cat *catalog, keys *identity.Keeper, s country.Supplier, with 
 	found := sealing(keys, with)
 	rfc := rfcOf(s.TaxNumber)
 	if !rfcPattern.MatchString(rfc) || rfc == satwire.RFCPublic || rfc == satwire.RFCForeign {
-		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not the RFC of a company or a person"))
+		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid,
+			"is not the RFC of a company or a person"))
 		return found
 	}
 	if name := official(s.LegalName); strings.Contains(name, "|") || utf8.RuneCountInString(name) > 300 {
-		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most 300 characters long, without the character |"))
+		found = append(found, fault.At("legal_name", fault.FieldNotValid,
+			"must be at most 300 characters long, without the character |"))
 	}
 	if shorter, is := capitalRegime(s.LegalName); is && isCompany(rfc) {
 		found = append(found, fault.At("legal_name", fault.FieldNotValid, withoutCapital, shorter))
 	}
 	found = append(found, checkThirds(s.Settings)...)
 	if regime := s.Settings.Text(settingRegime); regime != "" && !regimeFits(rfc, regime) {
-		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in"))
+		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid,
+			"is a regime that a person with such an RFC cannot be in"))
 	}
 	if why := unwritten(s.Settings.Text(settingUse)); why != "" {
 		found = append(found, fault.At("settings."+settingUse, fault.FieldNotValid, "%s", why))
 	}
 	if !postalPattern.MatchString(placeOf(&s)) {
-		found = append(found, fault.At("address.postal_code", fault.FieldRequired, "must have five digits: it is the place of issue unless settings.place_of_issue names another"))
+		found = append(found, fault.At("address.postal_code", fault.FieldRequired,
+			"must have five digits: it is the place of issue unless settings.place_of_issue names another"))
 	}
 	if key := s.Settings.Text(settingProduct); key != "" && !cat.product(key) {
-		found = append(found, fault.At("settings."+settingProduct, fault.FieldNotValid, "is not in SAT's catalogue c_ClaveProdServ"))
+		found = append(found, fault.At("settings."+settingProduct, fault.FieldNotValid,
+			"is not in SAT's catalogue c_ClaveProdServ"))
 	}
 	if key := s.Settings.Text(settingUnit); key != "" && !cat.units[key] {
 		found = append(found, fault.At("settings."+settingUnit, fault.FieldNotValid, "is not in SAT's catalogue c_ClaveUnidad"))

@@ -10,7 +10,8 @@ func example() *country.Example {
 	return &country.Example{
 		Company: country.Supplier{
 			LegalName: "ESCUELA KEMPER URGATE", TaxNumber: "EKU9003173C9",
-			Address: transaction.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000", AddressLine1: "Avenida Muestra 10"},
+			Address: transaction.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000",
+				AddressLine1: "Avenida Muestra 10"},
 		},
 		Certificate: true,
 		Credentials: country.Credentials{Username: "demo", Secret: "demo"}, // the simulated provider takes any

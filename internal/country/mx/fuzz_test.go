@@ -16,7 +16,8 @@ import (
 // SAT signed for it; and an answer is an outcome or an error, never neither.
 func FuzzAnswers(f *testing.F) {
 	b := open(f)
-	statuses := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusInternalServerError}
+	statuses := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests,
+		http.StatusInternalServerError}
 	status, body, rest := 0, []byte(nil), false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -46,7 +47,8 @@ func FuzzAnswers(f *testing.F) {
 		filings[rest] = b.prepare(f, draft("X-1", func(d *country.Draft) { d.Supplier = supplier(pac) }))
 	}
 	good := string(b.send(f, filings[false]).Document)
-	f.Add(uint8(0), false, []byte(soap(`<s0:xml>`+escaped(strings.Replace(good, `SelloSAT="`, `SelloSAT="AAAA`, 1))+`</s0:xml>`)))
+	f.Add(uint8(0), false,
+		[]byte(soap(`<s0:xml>`+escaped(strings.Replace(good, `SelloSAT="`, `SelloSAT="AAAA`, 1))+`</s0:xml>`)))
 	f.Add(uint8(0), false, []byte(incident("CFDI40145")))
 	f.Add(uint8(1), true, []byte(`{"status":"error","message":"CFDI40145 - x","messageDetail":"y"}`))
 	f.Add(uint8(0), true, []byte(`{"status":"success","data":{"cfdi":"<a/>"}}`))
@@ -63,7 +65,8 @@ func FuzzAnswers(f *testing.F) {
 		if err == nil && receipts[0].Outcome == country.Rejected && len(receipts[0].Faults) == 0 {
 			t.Errorf("%d %q is a rejection without a reason", status, text)
 		}
-		list, err := ch.(country.Register).Registered(t.Context(), supplier("soap"), country.Day{Year: 2026, Month: 1, Day: 1}, credentials())
+		list, err := ch.(country.Register).Registered(t.Context(), supplier("soap"),
+			country.Day{Year: 2026, Month: 1, Day: 1}, credentials())
 		if err == nil && !byREST && status != http.StatusOK {
 			t.Errorf("%d %q gives the list %v", status, text, list)
 		}

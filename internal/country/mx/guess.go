@@ -24,7 +24,8 @@ func (c *checker) guesses() {
 			"does not say the customer's fiscal regime: %s was assumed, which SAT compares with its file (CFDI40158)", to.regime))
 	}
 	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && to.rfc == satwire.RFCPublic {
-		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how the sale was paid: cash (FormaPago 01) was assumed"))
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed,
+			"do not say how the sale was paid: cash (FormaPago 01) was assumed"))
 	}
 }
 
@@ -33,14 +34,17 @@ func (c *checker) guesses() {
 func (c *checker) cards() {
 	t := c.in.Transaction
 	for i := range t.Payments {
-		if said := codePattern.FindStringSubmatch(t.Payments[i].Code); t.Payments[i].Type == "CARD" && (said == nil || said[2]+said[3] == "") {
+		if said := codePattern.FindStringSubmatch(t.Payments[i].Code); t.Payments[i].Type == "CARD" &&
+			(said == nil || said[2]+said[3] == "") {
 			c.found = append(c.found, fault.Warn(fmt.Sprintf("payments.%d.code", i), fault.ValueAssumed,
 				"does not say which card: credit (FormaPago 04) was assumed; say PUE:28 for a debit card, PUE:29 for a service card, PUE:04 for credit"))
 		}
 	}
 	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
-	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && len(t.Items) > 0 && c.in.Totals.Payable() == 0 && to.rfc != satwire.RFCPublic {
-		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how a sale of nothing was paid: PUE in cash (FormaPago 01) was assumed, because nothing can be paid later"))
+	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && len(t.Items) > 0 && c.in.Totals.Payable() == 0 &&
+		to.rfc != satwire.RFCPublic {
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed,
+			"do not say how a sale of nothing was paid: PUE in cash (FormaPago 01) was assumed, because nothing can be paid later"))
 	}
 }
 
@@ -55,16 +59,19 @@ func (c *checker) public() {
 	for i := range t.Items {
 		for j := range t.Items[i].Taxes {
 			if t.Items[i].Taxes[j].Quota != nil {
-				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.ValidationMatchInvalid, "must not be stated to the general public, whose price has the tax in it (LIEPS, article 19 II): name the customer with an RFC")
+				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.ValidationMatchInvalid,
+					"must not be stated to the general public, whose price has the tax in it (LIEPS, article 19 II): name the customer with an RFC")
 			}
 			if tax := &t.Items[i].Taxes[j]; tax.Withheld() && !tax.Rate.IsZero() {
-				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j), fault.ValidationMatchInvalid, "must not be withheld by the general public: name the customer with an RFC")
+				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j), fault.ValidationMatchInvalid,
+					"must not be withheld by the general public: name the customer with an RFC")
 			}
 		}
 	}
 	for i := range t.Payments {
 		if method, _ := methodOf(&t.Payments[i]); method == satwire.MethodPartial {
-			c.add(fmt.Sprintf("payments.%d.code", i), fault.ValidationMatchInvalid, "must be PUE: what the general public buys is paid at once; name the customer for a sale on credit")
+			c.add(fmt.Sprintf("payments.%d.code", i), fault.ValidationMatchInvalid,
+				"must be PUE: what the general public buys is paid at once; name the customer for a sale on credit")
 		}
 	}
 }
@@ -87,7 +94,8 @@ func sealing(keys *identity.Keeper, with country.Credentials) []fault.Fault {
 // of twenty digits; those of e.firmas are for clients and mail, and name no
 // branch (OU), which every CSD does.
 func signsForAPerson(leaf *x509.Certificate) bool {
-	if slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageEmailProtection) && slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+	if slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageEmailProtection) &&
+		slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
 		return true
 	}
 	return satwire.IssuedBySAT(leaf) && len(leaf.Subject.OrganizationalUnit) == 0

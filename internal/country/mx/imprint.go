@@ -131,7 +131,8 @@ func paidFor(e *xmltree.Element, label func(name, value string)) {
 		if worth := e.Attr("EquivalenciaDR"); worth != "1" {
 			other = " " + e.Attr("MonedaDR") + ", equivalencia " + worth
 		}
-		label("Saldo anterior, pagado, insoluto", e.Attr("ImpSaldoAnt")+", "+e.Attr("ImpPagado")+", "+e.Attr("ImpSaldoInsoluto")+other)
+		label("Saldo anterior, pagado, insoluto",
+			e.Attr("ImpSaldoAnt")+", "+e.Attr("ImpPagado")+", "+e.Attr("ImpSaldoInsoluto")+other)
 	}
 }
 

@@ -111,7 +111,8 @@ func (l levy) key() string {
 	if l.exempt {
 		return string(append(text, 'x', ';'))
 	}
-	return string(append(strconv.AppendUint(text, rateHundred+l.rate, 10), ';')) // of one length: rates stay below ten times a hundred per cent
+	// of one length: rates stay below ten times a hundred per cent
+	return string(append(strconv.AppendUint(text, rateHundred+l.rate, 10), ';'))
 }
 
 // lay turns lines into concepts. sign is -1 where the document takes back: then

@@ -21,13 +21,18 @@ func TestTaxesOnTaxesAndCondensedSalesComeToWhatIsOwed(t *testing.T) {
 			return transaction.Tax{Rate: rate, Regime: regime, Mode: mode}
 		}
 		kinds := [][]transaction.Tax{
-			{entry(percent(265, 1), "IEPS"), entry(percent(16, 0), "VAT")}, {entry(percent(8, 0), "IEPS"), entry(percent(0, 0), "VAT")},
-			{entry(percent(16, 0), "VAT"), entry(percent(3, 0), "IEPS")}, {entry(percent(16, 0), "VAT")}, {entry(percent(16, 0), "IVA"), entry(percent(35, 1), "ISH")}, {entry(percent(53, 0), "IEPS"), entry(percent(8, 0), "IVA")}, nil,
+			{entry(percent(265, 1), "IEPS"), entry(percent(16, 0), "VAT")},
+			{entry(percent(8, 0), "IEPS"), entry(percent(0, 0), "VAT")},
+			{entry(percent(16, 0), "VAT"), entry(percent(3, 0), "IEPS")}, {entry(percent(16, 0), "VAT")},
+			{entry(percent(16, 0), "IVA"), entry(percent(35, 1), "ISH")},
+			{entry(percent(53, 0), "IEPS"), entry(percent(8, 0), "IVA")}, nil,
 		}
 		var list []transaction.Item
 		for i := range rapid.IntRange(1, 8).Draw(rt, "lines") {
-			item := transaction.Item{Number: int64(i + 1), Name: "x", Type: transaction.Goods, UnitPrice: rapid.Int64Range(20, 300000).Draw(rt, "price"),
-				Quantity: num.MakeAmount(rapid.Int64Range(1, 3000).Draw(rt, "quantity"), rapid.Uint32Range(0, 2).Draw(rt, "decimals")), Taxes: rapid.SampledFrom(kinds).Draw(rt, "taxes")}
+			item := transaction.Item{Number: int64(i + 1), Name: "x", Type: transaction.Goods,
+				UnitPrice: rapid.Int64Range(20, 300000).Draw(rt, "price"),
+				Quantity: num.MakeAmount(rapid.Int64Range(1, 3000).Draw(rt, "quantity"),
+					rapid.Uint32Range(0, 2).Draw(rt, "decimals")), Taxes: rapid.SampledFrom(kinds).Draw(rt, "taxes")}
 			if rapid.Bool().Draw(rt, "discounted") {
 				off := percent(rapid.Int64Range(0, 9900).Draw(rt, "discount"), 2)
 				item.Discount = &transaction.LineDiscount{Rate: &off}
@@ -67,7 +72,8 @@ func TestThirdPartiesOfACompanyAreChecked(t *testing.T) {
 		faults int
 	}{
 		"good": {"CACX7605101P8", "", "", 0}, "no RFC": {"CACX76", "", "", 1}, "no name": {"CACX7605101P8", "name", "", 1},
-		"a company's regime": {"CACX7605101P8", "regime", "601", 1}, "no postal code": {"CACX7605101P8", "postal_code", "3625", 1},
+		"a company's regime": {"CACX7605101P8", "regime", "601", 1},
+		"no postal code":     {"CACX7605101P8", "postal_code", "3625", 1},
 	} {
 		one := map[string]any{}
 		for k, v := range good {
@@ -88,10 +94,14 @@ func TestThirdPartiesOfACompanyAreChecked(t *testing.T) {
 // is the name as it was written.
 func TestNamesThatEndInAFormOfCapital(t *testing.T) {
 	for name, hint := range map[string]string{
-		"Comercial Azteca, S.A. de C.V.": "COMERCIAL AZTECA", "Comercial Azteca SA de CV": "COMERCIAL AZTECA", "J. P. Ruiz, S. A. DE C. V.": "J. P. RUIZ",
-		"Taller S de RL de CV": "TALLER", "Taller, S. de R. L.": "TALLER", "Fondo S.A.P.I. de C.V.": "FONDO", "Crédito SA de CV SOFOM ENR": "CRÉDITO",
-		"Casa Sociedad Anónima de Capital Variable": "CASA", "Vecinos, A.C.": "VECINOS", "Notarios S.C.": "NOTARIOS", "Grupo Uno SA": "GRUPO UNO",
-		"Grupo AC": "", "Vasa": "", "La Casa de CV": "", "SA de CV": "", "Grupo SAB": "", "Asociación Civil": "", "Universidad Robótica Española": "",
+		"Comercial Azteca, S.A. de C.V.": "COMERCIAL AZTECA", "Comercial Azteca SA de CV": "COMERCIAL AZTECA",
+		"J. P. Ruiz, S. A. DE C. V.": "J. P. RUIZ",
+		"Taller S de RL de CV":       "TALLER", "Taller, S. de R. L.": "TALLER", "Fondo S.A.P.I. de C.V.": "FONDO",
+		"Crédito SA de CV SOFOM ENR":                "CRÉDITO",
+		"Casa Sociedad Anónima de Capital Variable": "CASA", "Vecinos, A.C.": "VECINOS", "Notarios S.C.": "NOTARIOS",
+		"Grupo Uno SA": "GRUPO UNO",
+		"Grupo AC":     "", "Vasa": "", "La Casa de CV": "", "SA de CV": "", "Grupo SAB": "", "Asociación Civil": "",
+		"Universidad Robótica Española": "",
 	} {
 		got := mx.Capital(name)
 		if got != hint {

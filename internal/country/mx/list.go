@@ -19,7 +19,8 @@ var errNoList = fmt.Errorf("%w: a REST provider does not list what it stamped", 
 // day. The provider lists UUIDs by the time of their stamp, which is at most
 // 72 hours after the date; number and date are in the voucher itself, so each
 // is fetched, and SAT is asked whether it still stands.
-func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day,
+	c country.Credentials) ([]country.Entry, error) {
 	if s.Settings.Text(settingPAC) == wire.REST {
 		return nil, fmt.Errorf("listing %s: %w", day, errNoList)
 	}
@@ -59,7 +60,8 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 	if issuer == nil || receiver == nil || issuer.Attr("Rfc") != rfc {
 		return country.Entry{}, "", fmt.Errorf("reading %s: it is another's", uuid)
 	}
-	now, err := ch.State(ctx, country.Filing{Supplier: rfc}, wire.Errand{UUID: got.uuid(), Receiver: receiver.Attr("Rfc"), Total: v.Attr("Total")}, c)
+	now, err := ch.State(ctx, country.Filing{Supplier: rfc},
+		wire.Errand{UUID: got.uuid(), Receiver: receiver.Attr("Rfc"), Total: v.Attr("Total")}, c)
 	if err != nil {
 		return country.Entry{}, "", err
 	}

@@ -32,12 +32,15 @@ func federal(levies []levy) bool {
 // locals writes the complement, a line for each tax and rate.
 func (p *plan) locals(s *sums) *xmltree.Element {
 	d := p.book.decimals
-	n := xmltree.New("implocal:ImpuestosLocales", "version", "1.0", "TotaldeRetenciones", money(s.localWithheld, d), "TotaldeTraslados", money(s.local, d))
+	n := xmltree.New("implocal:ImpuestosLocales", "version", "1.0", "TotaldeRetenciones", money(s.localWithheld, d),
+		"TotaldeTraslados", money(s.local, d))
 	for _, t := range s.localRetentions {
-		n.Add(xmltree.New("implocal:RetencionesLocales", "ImpLocRetenido", t.levy.tax, "TasadeRetencion", localRate(t.levy), "Importe", money(t.amount, d)))
+		n.Add(xmltree.New("implocal:RetencionesLocales", "ImpLocRetenido", t.levy.tax, "TasadeRetencion", localRate(t.levy),
+			"Importe", money(t.amount, d)))
 	}
 	for _, t := range s.locals {
-		n.Add(xmltree.New("implocal:TrasladosLocales", "ImpLocTrasladado", t.levy.tax, "TasadeTraslado", localRate(t.levy), "Importe", money(t.amount, d)))
+		n.Add(xmltree.New("implocal:TrasladosLocales", "ImpLocTrasladado", t.levy.tax, "TasadeTraslado", localRate(t.levy),
+			"Importe", money(t.amount, d)))
 	}
 	return n
 }

@@ -36,7 +36,8 @@ func TestPaymentsBecomeMethodAndForm(t *testing.T) {
 		{"on credit", "PPD", "99", []transaction.Payment{{Type: "CREDIT", Amount: 1}}},
 		{"credit at once", "PUE", "04", []transaction.Payment{{Type: "CREDIT", Code: "PUE", Amount: 1}}},
 		{"later", "PPD", "99", []transaction.Payment{{Type: "TRANSFER", Code: "PPD", Amount: 1}}},
-		{"the largest", "PUE", "03", []transaction.Payment{{Type: "CASH", Amount: 1}, {Type: "TRANSFER", Amount: 3}, {Type: "CARD", Amount: 3}}},
+		{"the largest", "PUE", "03", []transaction.Payment{{Type: "CASH", Amount: 1}, {Type: "TRANSFER", Amount: 3},
+			{Type: "CARD", Amount: 3}}},
 	} {
 		raw := report(t, draft("P-1", func(d *country.Draft) { d.Transaction.Payments = c.payments }))
 		if m, f := mx.Attribute(raw, "MetodoPago"), mx.Attribute(raw, "FormaPago"); m != c.method || f != c.form {
@@ -47,16 +48,24 @@ func TestPaymentsBecomeMethodAndForm(t *testing.T) {
 
 func TestDateIsThatOfThePlaceOfIssue(t *testing.T) {
 	for _, c := range []struct{ place, zone string }{
-		{"06000", "America/Mexico_City"}, {"22000", "America/Tijuana"}, {"77500", "America/Cancun"}, {"83000", "America/Hermosillo"},
+		{"06000", "America/Mexico_City"}, {"22000", "America/Tijuana"}, {"77500", "America/Cancun"},
+		{"83000", "America/Hermosillo"},
 		{"80000", "America/Mazatlan"}, {"32000", "America/Ciudad_Juarez"}, {"88000", "America/Matamoros"},
-		{"88500", "America/Matamoros"}, {"87400", "America/Matamoros"}, {"26000", "America/Matamoros"}, {"26200", "America/Matamoros"}, {"26340", "America/Mexico_City"},
-		{"32881", "America/Ojinaga"}, {"31000", "America/Chihuahua"}, {"63732", "America/Bahia_Banderas"}, {"63000", "America/Mazatlan"},
+		{"88500", "America/Matamoros"}, {"87400", "America/Matamoros"}, {"26000", "America/Matamoros"},
+		{"26200", "America/Matamoros"}, {"26340", "America/Mexico_City"},
+		{"32881", "America/Ojinaga"}, {"31000", "America/Chihuahua"}, {"63732", "America/Bahia_Banderas"},
+		{"63000", "America/Mazatlan"},
 		// Acuña, Jiménez, Zaragoza, Morelos, Allende, Villa Unión, Guerrero, Hidalgo, Ocampo, Anáhuac
-		{"26328", "America/Matamoros"}, {"26400", "America/Matamoros"}, {"26450", "America/Matamoros"}, {"26500", "America/Matamoros"}, {"26530", "America/Matamoros"},
-		{"26600", "America/Matamoros"}, {"26640", "America/Matamoros"}, {"26695", "America/Matamoros"}, {"26696", "America/Mexico_City"}, {"27500", "America/Matamoros"},
-		{"27549", "America/Mexico_City"}, {"65000", "America/Matamoros"}, {"65060", "America/Mexico_City"}, {"88900", "America/Matamoros"},
-		// Ascensión, Janos, Práxedis G. Guerrero, Coyame del Sotol, Manuel Benavides; Ahumada and Aldama are not on the border
-		{"31820", "America/Ciudad_Juarez"}, {"31840", "America/Ciudad_Juarez"}, {"31850", "America/Chihuahua"}, {"32797", "America/Ciudad_Juarez"}, {"32800", "America/Chihuahua"},
+		{"26328", "America/Matamoros"}, {"26400", "America/Matamoros"}, {"26450", "America/Matamoros"},
+		{"26500", "America/Matamoros"}, {"26530", "America/Matamoros"},
+		{"26600", "America/Matamoros"}, {"26640", "America/Matamoros"}, {"26695", "America/Matamoros"},
+		{"26696", "America/Mexico_City"}, {"27500", "America/Matamoros"},
+		{"27549", "America/Mexico_City"}, {"65000", "America/Matamoros"}, {"65060", "America/Mexico_City"},
+		{"88900", "America/Matamoros"},
+		// Ascensión, Janos, Práxedis G. Guerrero, Coyame del Sotol, Manuel Benavides; Ahumada and Aldama are not on the
+		// border
+		{"31820", "America/Ciudad_Juarez"}, {"31840", "America/Ciudad_Juarez"}, {"31850", "America/Chihuahua"},
+		{"32797", "America/Ciudad_Juarez"}, {"32800", "America/Chihuahua"},
 		{"32850", "America/Ojinaga"}, {"32900", "America/Chihuahua"}, {"32980", "America/Ojinaga"},
 	} {
 		zone, err := time.LoadLocation(c.zone)
@@ -65,7 +74,9 @@ func TestDateIsThatOfThePlaceOfIssue(t *testing.T) {
 		}
 		d := draft("P-1", func(d *country.Draft) { d.Supplier.Settings["place_of_issue"] = c.place })
 		raw := report(t, d)
-		if got, want := mx.Attribute(raw, "Fecha"), d.Transaction.Date.In(zone).Format("2006-01-02T15:04:05"); got != want || mx.Attribute(raw, "LugarExpedicion") != c.place {
+		if got, want := mx.Attribute(raw, "Fecha"),
+			d.Transaction.Date.In(zone).Format("2006-01-02T15:04:05"); got != want ||
+			mx.Attribute(raw, "LugarExpedicion") != c.place {
 			t.Errorf("%s: %s instead of %s", c.place, got, want)
 		}
 	}
@@ -102,7 +113,8 @@ func TestUseFitsTheRegime(t *testing.T) {
 		{"605/D01", transaction.Individual, "CACX7605101P8", `RegimenFiscalReceptor="605" UsoCFDI="D01"`},
 	} {
 		raw := report(t, draft("P-1", func(d *country.Draft) {
-			d.Transaction.Customer.TaxRegime, d.Transaction.Customer.Type, d.Transaction.Customer.TaxNumber = c.regime, c.kind, c.number
+			d.Transaction.Customer.TaxRegime, d.Transaction.Customer.Type, d.Transaction.Customer.TaxNumber = c.regime, c.kind,
+				c.number
 		}))
 		if !strings.Contains(string(raw), c.want) {
 			t.Errorf("%+v: %s", c, raw)
@@ -122,7 +134,9 @@ func TestTheUseOfOneSaleIsFiled(t *testing.T) {
 
 func TestOriginalWithoutFolioCannotBeCorrected(t *testing.T) {
 	ch := channelTo(t, "http://127.0.0.1:1")
-	d := correction(transaction.Adjustment, "N-1", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-100) })
+	d := correction(transaction.Adjustment, "N-1", draft("F-1", nil), func(d *country.Draft) {
+		d.Transaction.Items = items(-100)
+	})
 	d.Original.AuthorityID1 = ""
 	if _, err := ch.Prepare(d); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("adjustment: %v", err)
@@ -148,7 +162,9 @@ func TestAmpersandInAnRFCGoesThrough(t *testing.T) {
 		if r.Outcome != country.Accepted || !strings.Contains(r.QRCode, "&rr=H%26E951128469&tt=10.0&") {
 			t.Fatalf("%s: %+v", pac, r)
 		}
-		d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = "02", supplier(pac) })
+		d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) {
+			d.Transaction.Reason, d.Supplier = "02", supplier(pac)
+		})
 		d.Original.Report, d.Original.AuthorityID1 = f.Report, r.AuthorityID1
 		if r := b.send(t, b.prepare(t, d)); r.Outcome != country.Accepted {
 			t.Errorf("%s: %+v", pac, r)
@@ -180,7 +196,8 @@ func TestStampsOutliveTheSimulatorsKey(t *testing.T) {
 	var f country.Filing
 	first := run(pack(), &f)
 	second := run(paired(), &f)
-	if second.Outcome != country.Accepted || !second.Duplicate || second.AuthorityID1 != first.AuthorityID1 || second.AuthorityID2 != first.AuthorityID2 {
+	if second.Outcome != country.Accepted || !second.Duplicate || second.AuthorityID1 != first.AuthorityID1 ||
+		second.AuthorityID2 != first.AuthorityID2 {
 		t.Errorf("%+v\n%+v", first, second)
 	}
 	other := country.Filing{}

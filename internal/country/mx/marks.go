@@ -35,7 +35,8 @@ func thirdsOf(s country.Settings) map[string]third {
 	for rfc, value := range list {
 		one, _ := value.(map[string]any)
 		text := func(key string) string { t, _ := one[key].(string); return t }
-		thirds[rfcOf(rfc)] = third{rfc: rfcOf(rfc), name: official(text("name")), regime: text("regime"), domicile: text("postal_code")}
+		thirds[rfcOf(rfc)] = third{rfc: rfcOf(rfc), name: official(text("name")), regime: text("regime"),
+			domicile: text("postal_code")}
 	}
 	return thirds
 }
@@ -48,7 +49,8 @@ func checkThirds(s country.Settings) (found []fault.Fault) {
 		case !rfcPattern.MatchString(rfc):
 			found = append(found, fault.At(field, fault.FieldNotValid, "is not an RFC"))
 		case t.name == "" || !postalPattern.MatchString(t.domicile) || !regimeFits(rfc, t.regime):
-			found = append(found, fault.At(field, fault.FieldNotValid, "must have a name, a regime that such a person can be in, and a postal_code of five digits"))
+			found = append(found, fault.At(field, fault.FieldNotValid,
+				"must have a name, a regime that such a person can be in, and a postal_code of five digits"))
 		case capital && isCompany(rfc):
 			found = append(found, fault.At(field, fault.FieldNotValid, "has a name that "+withoutCapital, shorter))
 		}
@@ -82,9 +84,11 @@ func (p *plan) unknownThirds(in *country.Draft) (found []fault.Fault) {
 			}
 			field, rfc := fmt.Sprintf("items.%d.classification.%d.code", i, k), rfcOf(mark.Code)
 			if _, known := p.thirds[rfc]; !known {
-				found = append(found, fault.At(field, fault.ValidationMatchInvalid, "is not among settings.%s of the company, which says name, regime and postal_code", settingThirds))
+				found = append(found, fault.At(field, fault.ValidationMatchInvalid,
+					"is not among settings.%s of the company, which says name, regime and postal_code", settingThirds))
 			} else if rfc == p.issuer.rfc || rfc == to.rfc {
-				found = append(found, fault.At(field, fault.ValidationMatchInvalid, "must be neither the supplier nor the customer (CFDI40188)"))
+				found = append(found, fault.At(field, fault.ValidationMatchInvalid,
+					"must be neither the supplier nor the customer (CFDI40188)"))
 			}
 		}
 	}

@@ -93,15 +93,24 @@ func Pack() country.Pack {
 
 func sources() []string {
 	return []string{
-		"https://www.diputados.gob.mx/LeyesBiblio/pdf/CFF.pdf",                                                                      // articles 29 and 29-A: vouchers, their contents, cancellation
-		"https://www.diputados.gob.mx/LeyesBiblio/pdf/LIVA.pdf",                                                                     // rates, base, withholding
-		"https://www.sat.gob.mx/minisitio/NormatividadRMFyRGCE/normatividad_rmf_rgce2026.html",                                      // RMF 2.7.1.7, 2.7.1.21, 2.7.1.34, 2.7.1.35, 2.7.1.47, 2.7.2.9
-		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/anexo_20.htm",                                                          // Anexo 20, CFDI 4.0
-		"http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd",                                                                     // the schema
-		"http://www.sat.gob.mx/sitio_internet/cfd/4/cadenaoriginal_4_0/cadenaoriginal_4_0.xslt",                                     // the original string
-		"http://www.sat.gob.mx/sitio_internet/cfd/TimbreFiscalDigital/TimbreFiscalDigitalv11.xsd",                                   // the stamp
-		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/documentos/Esquema_cancelacion.pdf",                                    // cancellation
-		"https://wiki.finkok.com/home/webservices/ws_timbrado/stamp", "https://developers.sw.com.mx/knowledge-base/timbradov4-cfdi", // two providers
+		// articles 29 and 29-A: vouchers, their contents, cancellation
+		"https://www.diputados.gob.mx/LeyesBiblio/pdf/CFF.pdf",
+		// rates, base, withholding
+		"https://www.diputados.gob.mx/LeyesBiblio/pdf/LIVA.pdf",
+		// RMF 2.7.1.7, 2.7.1.21, 2.7.1.34, 2.7.1.35, 2.7.1.47, 2.7.2.9
+		"https://www.sat.gob.mx/minisitio/NormatividadRMFyRGCE/normatividad_rmf_rgce2026.html",
+		// Anexo 20, CFDI 4.0
+		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/anexo_20.htm",
+		// the schema
+		"http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd",
+		// the original string
+		"http://www.sat.gob.mx/sitio_internet/cfd/4/cadenaoriginal_4_0/cadenaoriginal_4_0.xslt",
+		// the stamp
+		"http://www.sat.gob.mx/sitio_internet/cfd/TimbreFiscalDigital/TimbreFiscalDigitalv11.xsd",
+		// cancellation
+		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/documentos/Esquema_cancelacion.pdf",
+		// two providers
+		"https://wiki.finkok.com/home/webservices/ws_timbrado/stamp", "https://developers.sw.com.mx/knowledge-base/timbradov4-cfdi",
 	}
 }
 
@@ -111,10 +120,13 @@ func facts() country.Facts {
 		UseCases:       []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		NumberOptional: true,
 		Required:       required(), Patterns: patterns(), TaxesPerLine: 3, NumberExample: "URE180429TM6",
-		Dates: &country.DateRule{Past: int(satwire.StampWithin.Hours()), Ahead: int(aheadMax.Minutes()), Reason: "SAT stamps nothing later, and nothing before its date (error 401)"},
+		Dates: &country.DateRule{Past: int(satwire.StampWithin.Hours()), Ahead: int(aheadMax.Minutes()),
+			Reason: "SAT stamps nothing later, and nothing before its date (error 401)"},
 		Allowed: []country.ValueRule{
 			{Field: "currency_code", Values: transaction.Currencies(currency), Reason: "the currencies of SAT's catalogue"},
-			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{transaction.VAT, regimeIVA, regimeIEPS, regimeISH, transaction.Withholding}, Reason: "VAT and IVA are the same tax"},
+			{Field: "items.*.tax_breakdowns.*.regime",
+				Values: []string{transaction.VAT, regimeIVA, regimeIEPS, regimeISH, transaction.Withholding},
+				Reason: "VAT and IVA are the same tax"},
 		},
 		MaxLengths: []country.LengthRule{
 			{Field: "customer.legal_name", Max: 300, Reason: "Nombre has at most 300 characters"},
@@ -159,23 +171,31 @@ func withRFC() []country.Condition {
 
 func required() []country.FieldRule {
 	return []country.FieldRule{
-		{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("MX")}, Reason: "an invoice to a business in Mexico names its RFC"},
+		{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B,
+			When: []country.Condition{country.In("MX")}, Reason: "an invoice to a business in Mexico names its RFC"},
 		{Field: "customer.address.postal_code", When: withRFC(), Reason: "SAT compares it with the one it has on file for the RFC"},
-		{Field: "exchange_rate", When: []country.Condition{country.OtherThan("MXN")}, Reason: "SAT asks for the pesos of one unit of a foreign currency"},
+		{Field: "exchange_rate", When: []country.Condition{country.OtherThan("MXN")},
+			Reason: "SAT asks for the pesos of one unit of a foreign currency"},
 	}
 }
 
 func patterns() []country.PatternRule {
 	list := []country.PatternRule{
-		{Field: "customer.address.postal_code", Pattern: country.Matching(`^\s*[0-9]{5}\s*$`), When: withRFC(), Example: "86991", Reason: "five digits"},
-		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100", Reason: "SAT takes no line without a price (CFDI40166): what is given away has its price and a discount of 100 %"},
-		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone, Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
-		{Field: "payments.*.code", Pattern: country.Matching(`^((PUE|PPD)(:[0-9]{2})?|[0-9]{2})$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03, or the form alone"},
+		{Field: "customer.address.postal_code", Pattern: country.Matching(`^\s*[0-9]{5}\s*$`), When: withRFC(),
+			Example: "86991", Reason: "five digits"},
+		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100",
+			Reason: "SAT takes no line without a price (CFDI40166): what is given away has its price and a discount of 100 %"},
+		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone,
+			Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
+		{Field: "payments.*.code", Pattern: country.Matching(`^((PUE|PPD)(:[0-9]{2})?|[0-9]{2})$`), Example: "PUE",
+			Reason: "the method, or either with a form of payment like PUE:03, or the form alone"},
 	}
 	list = append(list, country.PatternRule{Field: "transaction_number", Pattern: country.Matching(numberText), Example: "A 1",
 		Reason: "no character |, no blanks but single spaces inside, and no invisible characters: SAT's schema draws blanks together, and the voucher would have another number"})
-	for _, field := range []string{"customer.legal_name", "customer.tax_information.tax_number", "items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
-		list = append(list, country.PatternRule{Field: field, Pattern: country.Matching(`^[^|]*$`), Example: "a", Reason: "no character |, which separates the parts of the original string"})
+	for _, field := range []string{"customer.legal_name", "customer.tax_information.tax_number", "items.*.name",
+		"items.*.description", "items.*.unit", "items.*.ean"} {
+		list = append(list, country.PatternRule{Field: field, Pattern: country.Matching(`^[^|]*$`), Example: "a",
+			Reason: "no character |, which separates the parts of the original string"})
 	}
 	return list
 }
@@ -187,8 +207,10 @@ func rates() []country.Rate {
 	for _, regime := range []string{transaction.VAT, regimeIVA} {
 		list = append(list,
 			country.Rate{Regime: regime, Type: transaction.TaxStandard, Percent: "16", Since: "2010-01-01"},
-			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "8", Since: "2019-01-01"}, // northern and southern border regions
-			country.Rate{Regime: regime, Type: transaction.TaxZero, Percent: "0", Typed: true})            // to customers abroad: goods that stay, or that leave
+			// northern and southern border regions
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "8", Since: "2019-01-01"},
+			// to customers abroad: goods that stay, or that leave
+			country.Rate{Regime: regime, Type: transaction.TaxZero, Percent: "0", Typed: true})
 	}
 	list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxStandard, Percent: "8"})
 	for percent := range strings.FieldsSeq("53 50 30.4 30 26.5 25 9 7 6 3") {
@@ -203,10 +225,12 @@ func rates() []country.Rate {
 func corrections() []country.Correction {
 	const until = "until the end of the month in which the issuer's annual income tax return for the year of issue is due: March for companies, April for people (CFF 29-A; RMF 2.7.1.47)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it one of type I; the reason is the relation to the original", Reasons: relations(), ReasonPattern: relationPattern},
+		{Kind: transaction.Adjustment,
+			Deadline: "none: below nothing it is a voucher of type E, above it one of type I; the reason is the relation to the original", Reasons: relations(), ReasonPattern: relationPattern},
 		{Kind: transaction.Credit, Deadline: "none: a voucher of type E for the whole"},
 		{Kind: transaction.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
-		{Kind: transaction.PaymentReport, Deadline: "by the fifth day of the month after the payment (RMF 2.7.1.32): a voucher of type P for what was sold as PPD"},
+		{Kind: transaction.PaymentReport,
+			Deadline: "by the fifth day of the month after the payment (RMF 2.7.1.32): a voucher of type P for what was sold as PPD"},
 		{Kind: transaction.Backfill},
 	}
 }
@@ -225,7 +249,8 @@ func settings() []country.Setting {
 			Description: "ClaveUnidad of items whose unit is no key of c_ClaveUnidad. Empty: H87 for goods, E48 for services."},
 		{Key: settingThirds, Type: "object", Default: map[string]any{},
 			Description: "Those on whose account the company sells (ACuentaTerceros), by RFC: {\"RFC\": {\"name\", \"regime\", \"postal_code\"}}. A line names one with classification {scheme: TERCERO, code: RFC}."},
-		{Key: settingGlobal, Type: "string", Default: globalNone, Values: []string{globalNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
+		{Key: settingGlobal, Type: "string", Default: globalNone,
+			Values:      []string{globalNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
 			Description: "For how long sales in pesos to the general public are gathered into one global invoice; weeks begin on Monday and end with the month. none: a global invoice for each sale."},
 		{Key: settingPAC, Type: "string", Default: wire.SOAP, Values: []string{wire.SOAP, wire.REST},
 			Description: "The provider's protocol: soap (Finkok) or rest (SW). Its address is the installation's."},

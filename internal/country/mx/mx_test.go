@@ -47,8 +47,9 @@ var credentials = sync.OnceValue(func() country.Credentials {
 func supplier(pac string) country.Supplier {
 	return country.Supplier{
 		ID: "s1", CountryCode: "MX", LegalName: "Escuela Kemper Urgate", TaxNumber: supplierRFC,
-		Address:  transaction.Address{CountryCode: "MX", PostalCode: "06000"},
-		Settings: country.Settings{"fiscal_regime": "601", "place_of_issue": "", "cfdi_use": "G03", "product_key": "01010101", "unit_key": "", "pac": pac},
+		Address: transaction.Address{CountryCode: "MX", PostalCode: "06000"},
+		Settings: country.Settings{"fiscal_regime": "601", "place_of_issue": "", "cfdi_use": "G03",
+			"product_key": "01010101", "unit_key": "", "pac": pac},
 	}
 }
 
@@ -59,14 +60,16 @@ func iva(rate int64) transaction.Tax {
 }
 
 func business() *transaction.Party {
-	return &transaction.Party{LegalName: "Universidad Robótica Española", Type: transaction.Business, TaxNumber: "URE180429TM6", TaxRegime: "601",
+	return &transaction.Party{LegalName: "Universidad Robótica Española", Type: transaction.Business,
+		TaxNumber: "URE180429TM6", TaxRegime: "601",
 		Address: &transaction.Address{CountryCode: "MX", PostalCode: "86991"}}
 }
 
 func items(prices ...int64) []transaction.Item {
 	var list []transaction.Item
 	for i, price := range prices {
-		list = append(list, transaction.Item{Number: int64(i + 1), Name: "Café & <té> nº " + string(rune('A'+i)), Quantity: num.MakeAmount(1, 0), UnitPrice: price,
+		list = append(list, transaction.Item{Number: int64(i + 1), Name: "Café & <té> nº " + string(rune('A'+i)),
+			Quantity: num.MakeAmount(1, 0), UnitPrice: price,
 			Type: transaction.Goods, Unit: "H87", Code: "50161509", Taxes: []transaction.Tax{iva(16)}})
 	}
 	return list
@@ -77,7 +80,8 @@ func draft(number string, edit func(*country.Draft)) country.Draft {
 	d := country.Draft{
 		OperationID: "018f6b2e-0000-7000-8000-" + number, UniqueNumber: "MX-" + number,
 		Transaction: transaction.Transaction{
-			Kind: transaction.Invoice, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN", Date: now.Add(-time.Minute), Number: number, ID: "tx-" + number,
+			Kind: transaction.Invoice, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN", Date: now.Add(-time.Minute),
+			Number: number, ID: "tx-" + number,
 			SupplierID: "s1", Items: items(116000), Customer: business(),
 		},
 		Supplier: supplier("soap"), Location: time.UTC, Now: now, Credentials: credentials(),
@@ -99,8 +103,10 @@ func draft(number string, edit func(*country.Draft)) country.Draft {
 func correction(kind transaction.Kind, number string, original country.Draft, edit func(*country.Draft)) country.Draft {
 	return draft(number, func(d *country.Draft) {
 		d.Transaction.Kind, d.Transaction.ReferenceID = kind, original.Transaction.ID
-		d.Transaction.Items, d.Transaction.Customer, d.Totals = original.Transaction.Items, original.Transaction.Customer, original.Totals
-		d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber,
+		d.Transaction.Items, d.Transaction.Customer, d.Totals = original.Transaction.Items, original.Transaction.Customer,
+			original.Totals
+		d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals,
+			UniqueNumber: original.UniqueNumber,
 			AuthorityID1: "11111111-2222-3333-4444-555555555555"}
 		if edit != nil {
 			edit(d)
@@ -161,21 +167,25 @@ func sales(pac string) []packtest.Case {
 	return []packtest.Case{
 		c("invoice", "F-1", nil),
 		c("paid at once", "F-2", func(d *country.Draft) {
-			d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 16000}, {Type: "CARD", Code: "PUE", Amount: 100000}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 16000},
+				{Type: "CARD", Code: "PUE", Amount: 100000}}
 		}),
 		c("general public", "F-3", func(d *country.Draft) { d.Transaction.Customer = nil }),
 		c("consumer with a name", "F-4", func(d *country.Draft) {
-			d.Transaction.Customer = &transaction.Party{LegalName: "Óscar Núñez", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "MX"}}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Óscar Núñez", Type: transaction.Individual,
+				Address: &transaction.Address{CountryCode: "MX"}}
 		}),
 		c("person with an RFC", "F-5", func(d *country.Draft) {
-			d.Transaction.Customer = &transaction.Party{LegalName: "Xochilt Casas Chávez", Type: transaction.Individual, TaxNumber: "CACX7605101P8", Address: &transaction.Address{CountryCode: "MX", PostalCode: "36257"}}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Xochilt Casas Chávez", Type: transaction.Individual,
+				TaxNumber: "CACX7605101P8", Address: &transaction.Address{CountryCode: "MX", PostalCode: "36257"}}
 		}),
 		c("foreign customer in dollars", "F-6", func(d *country.Draft) {
 			rate := num.MakeAmount(185432, 4)
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
 			d.Transaction.Items[0].Type, d.Transaction.Items[0].Unit = transaction.Services, "E48"
 			d.Transaction.Items[0].Taxes = []transaction.Tax{iva(0)}
-			d.Transaction.Customer = &transaction.Party{LegalName: "Acme Inc.", Type: transaction.Business, TaxNumber: "12-3456789", Address: &transaction.Address{CountryCode: "US", PostalCode: "10001"}}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Acme Inc.", Type: transaction.Business,
+				TaxNumber: "12-3456789", Address: &transaction.Address{CountryCode: "US", PostalCode: "10001"}}
 		}),
 		c("longest texts", strings.Repeat("N", 49)+"9", func(d *country.Draft) {
 			d.Transaction.Customer.LegalName = strings.Repeat("Ñ", 300)
@@ -210,7 +220,8 @@ func lines(pac string) []packtest.Case {
 		})),
 		c("withheld", "F-9", line(func(i *transaction.Item) {
 			i.Type, i.Unit, i.Name = transaction.Services, "", "Honorarios"
-			i.Taxes = append(i.Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"), tax(percent(106667, 4), transaction.Withholding, ""))
+			i.Taxes = append(i.Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"),
+				tax(percent(106667, 4), transaction.Withholding, ""))
 		})),
 		c("discounts", "F-10", func(d *country.Draft) {
 			d.Transaction.Items = items(10000, 20000, 33333, -1234, -777)
@@ -227,7 +238,9 @@ func lines(pac string) []packtest.Case {
 			d.Transaction.Items = items(10000, 20000, -10000)
 			d.Transaction.Items[0].Taxes, d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}, []transaction.Tax{iva(0)}
 		}),
-		c("ieps", "F-12", line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{tax(percent(8, 0), "IEPS", ""), iva(0)} })),
+		c("ieps", "F-12", line(func(i *transaction.Item) {
+			i.Taxes = []transaction.Tax{tax(percent(8, 0), "IEPS", ""), iva(0)}
+		})),
 		c("price without tax and broken quantity", "F-13", line(func(i *transaction.Item) {
 			i.Quantity, i.UnitPrice, i.Unit = num.MakeAmount(3333333, 6), 12345, "caja grande"
 			i.Taxes[0].Mode = transaction.Added
@@ -242,20 +255,31 @@ func corrections(pac string, invoice country.Draft) []packtest.Case {
 		d.Supplier = supplier(pac)
 		list = append(list, packtest.Case{Name: name, Draft: d})
 	}
-	add("adjustment", correction(transaction.Adjustment, "N-1", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600) }))
+	add("adjustment", correction(transaction.Adjustment, "N-1", invoice, func(d *country.Draft) {
+		d.Transaction.Items = items(-11600)
+	}))
 	add("goods given back", correction(transaction.Adjustment, "N-2", invoice, func(d *country.Draft) {
 		d.Transaction.Items = items(-116000)
 		d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PUE", Amount: -116000}}
 	}))
-	add("adjustment with a discount taken back", correction(transaction.Adjustment, "N-3", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600, 580) }))
+	add("adjustment with a discount taken back",
+		correction(transaction.Adjustment, "N-3", invoice, func(d *country.Draft) {
+			d.Transaction.Items = items(-11600, 580)
+		}))
 	add("replacement", correction(transaction.Adjustment, "N-4", invoice, func(d *country.Draft) {
 		d.Transaction.Items, d.Transaction.Reason = items(58000), "04"
 	}))
-	add("more is owed", correction(transaction.Adjustment, "N-6", invoice, func(d *country.Draft) { d.Transaction.Items = items(5800) }))
-	add("credit to the general public", correction(transaction.Credit, "N-7", draft("F-3", func(d *country.Draft) { d.Transaction.Customer = nil }), nil))
+	add("more is owed", correction(transaction.Adjustment, "N-6", invoice, func(d *country.Draft) {
+		d.Transaction.Items = items(5800)
+	}))
+	add("credit to the general public", correction(transaction.Credit, "N-7", draft("F-3", func(d *country.Draft) {
+		d.Transaction.Customer = nil
+	}), nil))
 	add("credit", correction(transaction.Credit, "N-5", invoice, nil))
-	owed := country.Share{Amount: 33333, Original: country.Original{Transaction: invoice.Transaction, Totals: invoice.Totals, Backfilled: true, AuthorityID1: "11111111-2222-3333-4444-555555555555"}}
-	add("payment", payment("N-8", []transaction.Payment{{Type: "TRANSFER", Amount: 33333, Reference: "SPEI 1"}}, nil, owed))
+	owed := country.Share{Amount: 33333, Original: country.Original{Transaction: invoice.Transaction,
+		Totals: invoice.Totals, Backfilled: true, AuthorityID1: "11111111-2222-3333-4444-555555555555"}}
+	add("payment", payment("N-8", []transaction.Payment{{Type: "TRANSFER", Amount: 33333, Reference: "SPEI 1"}}, nil,
+		owed))
 	return list
 }
 
@@ -274,7 +298,8 @@ func TestBothProvidersPassTheSuite(t *testing.T) {
 			for i := range sales {
 				sales[i].Supplier.Settings["pac"] = pac
 			}
-			packtest.Exercise(t, pack(), packtest.Options{Name: pac, Credentials: credentials(), Cases: cases(pac), Stable: stable, Immediate: true,
+			packtest.Exercise(t, pack(), packtest.Options{Name: pac, Credentials: credentials(), Cases: cases(pac),
+				Stable: stable, Immediate: true,
 				Abilities: packtest.Abilities{Gathers: sales}})
 		})
 	}

@@ -39,7 +39,8 @@ func written(t *testing.T, documents [][]byte) []string {
 // sameOriginal compares our original strings with the official sheet's.
 func sameOriginal(t *testing.T, documents ...[]byte) {
 	t.Helper()
-	sheet := needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "4", "cadenaoriginal_4_0", "cadenaoriginal_4_0.xslt")
+	sheet := needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "4", "cadenaoriginal_4_0",
+		"cadenaoriginal_4_0.xslt")
 	needs.Tool(t, "xsltproc", "xsltproc")
 	cmd := exec.Command("xsltproc", append([]string{"--nonet", sheet}, written(t, documents)...)...)
 	var problems bytes.Buffer
@@ -70,7 +71,8 @@ func TestEveryCaseIsValidByTheOfficialSchema(t *testing.T) {
 	schema := needs.Schemas(t, "mx-cfdi", "cfdi40-all.xsd")
 	b := open(t)
 	var good, broken [][]byte
-	attributes := []string{"UsoCFDI", "Moneda", "Rfc", "Importe", "Impuesto", "ClaveUnidad", "ClaveProdServ", "Fecha", "TipoDeComprobante", "ObjetoImp", "LugarExpedicion", "SubTotal"}
+	attributes := []string{"UsoCFDI", "Moneda", "Rfc", "Importe", "Impuesto", "ClaveUnidad", "ClaveProdServ", "Fecha",
+		"TipoDeComprobante", "ObjetoImp", "LugarExpedicion", "SubTotal"}
 	for i, c := range cases("soap") {
 		f := b.prepare(t, c.Draft)
 		r := b.send(t, f)
@@ -89,7 +91,8 @@ func TestEveryCaseIsValidByTheOfficialSchema(t *testing.T) {
 	sameOriginal(t, good...)
 	xmllint := needs.Tool(t, "xmllint", "libxml2-utils")
 	run := func(documents [][]byte) (string, error) {
-		out, err := exec.Command(xmllint, append([]string{"--noout", "--nonet", "--schema", schema}, written(t, documents)...)...).CombinedOutput()
+		out, err := exec.Command(xmllint, append([]string{"--noout", "--nonet", "--schema", schema},
+			written(t, documents)...)...).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := run(good); err != nil || strings.Count(out, " validates\n") != len(good) {
@@ -116,7 +119,8 @@ func TestLocalTaxesAreReadByTheOfficialSheet(t *testing.T) {
 		}
 		_, complement, _ := strings.Cut(string(report), "<implocal:ImpuestosLocales ")
 		var want []string
-		for _, part := range regexp.MustCompile(`[A-Za-z]+="([^"]*)"`).FindAllStringSubmatch(complement[:strings.Index(complement, "</implocal:ImpuestosLocales>")], -1) {
+		for _, part := range regexp.MustCompile(`[A-Za-z]+="([^"]*)"`).FindAllStringSubmatch(
+			complement[:strings.Index(complement, "</implocal:ImpuestosLocales>")], -1) {
 			want = append(want, part[1])
 		}
 		if text := "|" + strings.Join(want, "|") + "||"; !strings.Contains(string(got), text) {
@@ -221,10 +225,13 @@ func TestStampOfTheSampleHasOurOriginalString(t *testing.T) {
 	}
 	stamp := regexp.MustCompile(`(?s)<tfd:TimbreFiscalDigital[^>]*/>`).Find(raw)
 	alone := filepath.Join(t.TempDir(), "stamp.xml")
-	if err := os.WriteFile(alone, bytes.Replace(stamp, []byte(" Version"), []byte(` xmlns:tfd="http://www.sat.gob.mx/TimbreFiscalDigital" Version`), 1), 0o600); err != nil {
+	if err := os.WriteFile(alone, bytes.Replace(stamp, []byte(" Version"),
+		[]byte(` xmlns:tfd="http://www.sat.gob.mx/TimbreFiscalDigital" Version`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want, err := exec.Command(needs.Tool(t, "xsltproc", "xsltproc"), "--nonet", needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "TimbreFiscalDigital", "cadenaoriginal_TFD_1_1.xslt"), alone).Output()
+	want, err := exec.Command(needs.Tool(t, "xsltproc", "xsltproc"), "--nonet",
+		needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "TimbreFiscalDigital",
+			"cadenaoriginal_TFD_1_1.xslt"), alone).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +245,8 @@ func TestStampOfTheSampleHasOurOriginalString(t *testing.T) {
 
 func enumeration(t *testing.T, name string) []string {
 	t.Helper()
-	raw, err := os.ReadFile(needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "catalogos", "catCFDI.xsd"))
+	raw, err := os.ReadFile(needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "catalogos",
+		"catCFDI.xsd"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,8 @@ func receipt(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
 		}
 		debts[i] = d
 		if i > 0 && debts[0] != nil && d.receiver.rfc != debts[0].receiver.rfc {
-			found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must be of one customer: a receipt of payment has one Receptor"))
+			found = append(found, fault.At("references", fault.ValidationMatchInvalid,
+				"must be of one customer: a receipt of payment has one Receptor"))
 		}
 	}
 	rate, f := exchange(t)
@@ -104,16 +105,19 @@ func (p *plan) convert(in *country.Draft, debts []*debt) []fault.Fault {
 	other := slices.ContainsFunc(debts, func(d *debt) bool { return !strings.EqualFold(d.currency, p.currency) })
 	switch {
 	case !other && received != settled:
-		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid, "must add up to what was received, %d, but add up to %d", received, settled)}
+		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid,
+			"must add up to what was received, %d, but add up to %d", received, settled)}
 	case !other:
 		return nil
 	case slices.ContainsFunc(debts, func(d *debt) bool { return d.currency != debts[0].currency }):
 		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid, "must be in one currency")}
 	case len(t.Payments) > 1:
-		return []fault.Fault{fault.At("payments", fault.ValidationMatchInvalid, "must be one where sales in another currency are paid: report each by itself")}
+		return []fault.Fault{fault.At("payments", fault.ValidationMatchInvalid,
+			"must be one where sales in another currency are paid: report each by itself")}
 	case received == settled:
 		return []fault.Fault{fault.At("references", fault.FieldRequired,
-			"must say what was paid of each sale in its own currency, %s: one %s is not one %s", debts[0].currency, strings.ToUpper(p.currency), debts[0].currency)}
+			"must say what was paid of each sale in its own currency, %s: one %s is not one %s", debts[0].currency,
+			strings.ToUpper(p.currency), debts[0].currency)}
 	}
 	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(p.currency))
 	p.worth = worthOf(settled, debts[0].decimals, received, decimals)
@@ -126,7 +130,8 @@ func exchange(t *transaction.Transaction) (string, *fault.Fault) {
 		return "1", nil
 	}
 	if t.ExchangeRate == nil || !t.ExchangeRate.IsPositive() {
-		f := fault.At("exchange_rate", fault.FieldRequired, "must say the pesos of one %s on the day of the payment", strings.ToUpper(t.CurrencyCode))
+		f := fault.At("exchange_rate", fault.FieldRequired, "must say the pesos of one %s on the day of the payment",
+			strings.ToUpper(t.CurrencyCode))
 		return "", &f
 	}
 	return t.ExchangeRate.MinimalString(), nil
@@ -165,8 +170,11 @@ func spread(in *country.Draft, debts []*debt) []remittance {
 
 // receiptOf writes the voucher.
 func (p *plan) receiptOf(list []remittance, came time.Time) *xmltree.Element {
-	n := xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:pago20", satwire.SpacePagos, "xmlns:xsi", xmltree.SpaceXSI,
-		"xsi:schemaLocation", satwire.SpaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd "+satwire.SpacePagos+" http://www.sat.gob.mx/sitio_internet/cfd/Pagos/Pagos20.xsd", "Version", "4.0")
+	n := xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:pago20", satwire.SpacePagos, "xmlns:xsi",
+		xmltree.SpaceXSI,
+		"xsi:schemaLocation",
+		satwire.SpaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd "+satwire.SpacePagos+
+			" http://www.sat.gob.mx/sitio_internet/cfd/Pagos/Pagos20.xsd", "Version", "4.0")
 	n.Set("Serie", p.serie)
 	n.Set("Folio", p.folio)
 	n.Set("Fecha", p.at.Format(satwire.LocalTime))
@@ -177,7 +185,8 @@ func (p *plan) receiptOf(list []remittance, came time.Time) *xmltree.Element {
 	n.Set("Exportacion", "01")
 	n.Set("LugarExpedicion", p.place)
 	p.parties(n)
-	n.Add(xmltree.New("cfdi:Conceptos")).Add(xmltree.New("cfdi:Concepto", "ClaveProdServ", productPayment, "Cantidad", "1", "ClaveUnidad", unitActivity,
+	n.Add(xmltree.New("cfdi:Conceptos")).Add(xmltree.New("cfdi:Concepto", "ClaveProdServ", productPayment, "Cantidad",
+		"1", "ClaveUnidad", unitActivity,
 		"Descripcion", textPayment, "ValorUnitario", "0", "Importe", "0", "ObjetoImp", "01"))
 	pagos := n.Add(xmltree.New("cfdi:Complemento")).Add(xmltree.New("pago20:Pagos", "Version", "2.0"))
 	totals := pagos.Add(xmltree.New("pago20:Totales"))
@@ -223,7 +232,8 @@ func debtOf(cat *catalog, in *country.Draft, i int) (*debt, *fault.Fault) {
 		return nil, &f
 	}
 	if !uuidPattern.MatchString(paid.AuthorityID1) {
-		return refuse(fault.ReferenceNotSuccessful, "has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1")
+		return refuse(fault.ReferenceNotSuccessful,
+			"has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1")
 	}
 	d := &debt{uuid: strings.ToUpper(paid.AuthorityID1), currency: strings.ToUpper(paid.Transaction.CurrencyCode), part: 1}
 	d.decimals, _ = transaction.CurrencyExponent(d.currency)
@@ -241,7 +251,8 @@ func debtOf(cat *catalog, in *country.Draft, i int) (*debt, *fault.Fault) {
 	d.owed = d.total
 	d.settle(paid)
 	if paid.Amount > d.owed {
-		return refuse(fault.ReferenceExceeded, "is owed %s and would be paid %s", money(max(d.owed, 0), d.decimals), money(paid.Amount, d.decimals))
+		return refuse(fault.ReferenceExceeded, "is owed %s and would be paid %s", money(max(d.owed, 0), d.decimals),
+			money(paid.Amount, d.decimals))
 	}
 	return d, nil
 }

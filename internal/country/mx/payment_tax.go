@@ -17,15 +17,18 @@ func (d *debt) read(v *xmltree.Element) {
 	d.serie, d.folio, d.currency = v.Attr("Serie"), v.Attr("Folio"), v.Attr("Moneda")
 	d.total = minor(v.Attr("Total"), d.decimals)
 	to := child(v, "Receptor")
-	d.receiver = taxpayer{rfc: to.Attr("Rfc"), name: to.Attr("Nombre"), regime: to.Attr("RegimenFiscalReceptor"), domicile: to.Attr("DomicilioFiscalReceptor"),
+	d.receiver = taxpayer{rfc: to.Attr("Rfc"), name: to.Attr("Nombre"), regime: to.Attr("RegimenFiscalReceptor"),
+		domicile:  to.Attr("DomicilioFiscalReceptor"),
 		residence: to.Attr("ResidenciaFiscal"), foreign: to.Attr("NumRegIdTrib")}
 	taxes := child(v, "Impuestos")
 	if taxes == nil {
 		return
 	}
 	each(taxes, func(e *xmltree.Element) {
-		l := levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento", quota: e.Attr("TipoFactor") == factorQuota, rate: millionth(e.Attr("TasaOCuota"))}
-		d.taxes = append(d.taxes, transferSum{levy: l, base: minor(e.Attr("Base"), l.baseDecimals(d.decimals)), amount: minor(e.Attr("Importe"), d.decimals)})
+		l := levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento",
+			quota: e.Attr("TipoFactor") == factorQuota, rate: millionth(e.Attr("TasaOCuota"))}
+		d.taxes = append(d.taxes, transferSum{levy: l, base: minor(e.Attr("Base"), l.baseDecimals(d.decimals)),
+			amount: minor(e.Attr("Importe"), d.decimals)})
 	}, "Traslados", "Traslado")
 	// The sums of what is withheld have neither base nor rate: the lines do.
 	each(v, func(e *xmltree.Element) {
@@ -247,7 +250,8 @@ func newPaySums(rate string) *paySums {
 
 func (s *paySums) add(amount int64, decimals int, taxes *payTaxes) {
 	s.count("MontoTotalPagos", fine(amount, 1, 1, decimals))
-	for tax, name := range map[string]string{taxIVA: "TotalRetencionesIVA", taxISR: "TotalRetencionesISR", taxIEPS: "TotalRetencionesIEPS"} {
+	for tax, name := range map[string]string{taxIVA: "TotalRetencionesIVA", taxISR: "TotalRetencionesISR",
+		taxIEPS: "TotalRetencionesIEPS"} {
 		if sum := taxes.withheld(tax); sum.Sign() > 0 {
 			s.count(name, sum)
 		}

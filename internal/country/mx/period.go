@@ -108,7 +108,8 @@ func gather(cat *catalog, in *country.Draft) (*country.Gathered, error) {
 // somebody with a name: relation 04, without a voucher to relate to.
 func nominative(in *country.Draft) bool {
 	t := &in.Transaction
-	if in.Original == nil || in.Original.Gathered == nil || t.Kind != transaction.Adjustment || !strings.HasPrefix(t.Reason, relationReplace) {
+	if in.Original == nil || in.Original.Gathered == nil || t.Kind != transaction.Adjustment ||
+		!strings.HasPrefix(t.Reason, relationReplace) {
 		return false
 	}
 	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
@@ -188,7 +189,8 @@ func changed(cat *catalog, in *country.Draft) (*country.Gathered, error) {
 	by := saleOf(&plan{book: book})
 	for _, change := range by.Lines {
 		if !sale.change(change, sign) {
-			return nil, invalid(fault.At("items", fault.ReferenceExceeded, "have other taxes than what is left of the sale in its global invoice, or come to more than that"))
+			return nil, invalid(fault.At("items", fault.ReferenceExceeded,
+				"have other taxes than what is left of the sale in its global invoice, or come to more than that"))
 		}
 	}
 	kept := sale.Lines[:0]
@@ -252,11 +254,13 @@ func sumOf(sale *gatheredSale) sums {
 // de llenado del CFDI global, FormaPago).
 func globalPlan(cat *catalog, in *country.Draft) (*plan, error) {
 	p := &plan{
-		kind: satwire.TypeIncome, currency: "MXN", method: satwire.MethodOnce, place: placeOf(&in.Supplier), issuer: issuerOf(&in.Supplier),
-		book: &book{decimals: 2}, span: &in.Period.Span,
+		kind: satwire.TypeIncome, currency: "MXN", method: satwire.MethodOnce, place: placeOf(&in.Supplier),
+		issuer: issuerOf(&in.Supplier),
+		book:   &book{decimals: 2}, span: &in.Period.Span,
 	}
 	if !postalPattern.MatchString(p.place) {
-		return nil, invalid(fault.At("supplier.id", fault.ValidationMatchInvalid, "needs a postal code of five digits, in its address or its setting place_of_issue"))
+		return nil, invalid(fault.At("supplier.id", fault.ValidationMatchInvalid,
+			"needs a postal code of five digits, in its address or its setting place_of_issue"))
 	}
 	p.serie, p.folio = split(in.Period.Number)
 	p.at = in.Now.In(cat.zone(p.place, in.Location))

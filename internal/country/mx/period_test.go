@@ -44,16 +44,19 @@ func global(t *testing.T, number string, sales ...country.Draft) country.Draft {
 			t.Fatalf("%s is not gathered", sale.Transaction.Number)
 		}
 		p.Span = g.Span
-		p.Sales = append(p.Sales, country.PeriodSale{TransactionID: sale.Transaction.ID, Number: sale.Transaction.Number, Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
+		p.Sales = append(p.Sales, country.PeriodSale{TransactionID: sale.Transaction.ID, Number: sale.Transaction.Number,
+			Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
 	}
 	d := draft(number, nil)
-	d.Transaction = transaction.Transaction{Kind: transaction.Period, CountryCode: "MX", CurrencyCode: "MXN", Date: now, Number: number, ID: "period:" + number, SupplierID: "s1"}
+	d.Transaction = transaction.Transaction{Kind: transaction.Period, CountryCode: "MX", CurrencyCode: "MXN", Date: now,
+		Number: number, ID: "period:" + number, SupplierID: "s1"}
 	d.Totals, d.Period = transaction.Totals{}, p
 	return d
 }
 
 // inGlobal is a correction of a sale that no document has yet, or, without data, that one has.
-func inGlobal(kind transaction.Kind, number string, sale country.Draft, data []byte, edit func(*country.Draft)) country.Draft {
+func inGlobal(kind transaction.Kind, number string, sale country.Draft, data []byte,
+	edit func(*country.Draft)) country.Draft {
 	return correction(kind, number, sale, func(d *country.Draft) {
 		d.Original.Gathered = &country.InPeriod{Data: data, Number: "D-1"}
 		if data != nil {
@@ -81,19 +84,32 @@ func periodSituations(t *testing.T) []situation {
 	month := now.In(time.FixedZone("", -6*3600)) // central Mexico
 	return []situation{
 		{Name: "A day's sales over the counter", Draft: global(t, "D20261116-MXN-1", cash, card),
-			Files: []string{fmt.Sprintf(`<cfdi:InformacionGlobal Periodicidad="01" Meses="%s" Año="%s"/>`, month.Format("01"), month.Format("2006")), `NoIdentificacion="S-100-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`,
-				`NoIdentificacion="S-100-2" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="2000.00"`, `FormaPago="28"`, `MetodoPago="PUE"`, ` Total="3480.00"`, `Folio="D20261116-MXN-1"`, `Nombre="PUBLICO EN GENERAL"`},
+			Files: []string{fmt.Sprintf(`<cfdi:InformacionGlobal Periodicidad="01" Meses="%s" Año="%s"/>`, month.Format("01"),
+				month.Format("2006")),
+				`NoIdentificacion="S-100-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`,
+				`NoIdentificacion="S-100-2" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="2000.00"`,
+				`FormaPago="28"`, `MetodoPago="PUE"`, ` Total="3480.00"`, `Folio="D20261116-MXN-1"`, `Nombre="PUBLICO EN GENERAL"`},
 			Not: []string{"Café", "CfdiRelacionados", "Retencion"}},
 		{Name: "A month's sales at two rates", Draft: global(t, "M202611-MXN-1", bread, counter("S-101-2", "monthly", nil)),
-			Files: []string{`Periodicidad="04"`, `TasaOCuota="0.000000"`, ` Total="1326.00"`, `TotalImpuestosTrasladados="176.00"`}},
-		{Name: "A week's sales", Draft: global(t, "W20261116-MXN-1", odd), Files: []string{`Periodicidad="02"`, ` Total="9.99"`, `FormaPago="01"`}},
-		{Name: "A sale that leaves before its global invoice", Draft: inGlobal(transaction.Adjustment, "S-103", cash, data, nominative),
-			Files: []string{`Rfc="URE180429TM6"`, `TipoDeComprobante="I"`, `Descripcion="Café`, ` Total="1160.00"`}, Not: []string{"CfdiRelacionados", "InformacionGlobal"}},
-		{Name: "A customer of a global invoice asks for an invoice", Draft: inGlobal(transaction.Adjustment, "S-104", cash, nil, nominative),
-			Files: []string{`TipoDeComprobante="I"`, `Rfc="URE180429TM6"`}, Not: []string{"CfdiRelacionados", "InformacionGlobal"}},
-		{Name: "A refund of a sale in a global invoice", Draft: inGlobal(transaction.Credit, "S-105", counter("S-105-1", "daily", nil), nil, nil),
-			Files: []string{`TipoDeComprobante="E"`, `TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/>`, `FormaPago="01"`, `Nombre="PUBLICO EN GENERAL"`}, Not: []string{"InformacionGlobal"}},
-		{Name: "A global invoice that a sale has left", Draft: inGloballess(cash), Files: []string{`Motivo="04"`}, Unsent: true},
+			Files: []string{`Periodicidad="04"`, `TasaOCuota="0.000000"`, ` Total="1326.00"`,
+				`TotalImpuestosTrasladados="176.00"`}},
+		{Name: "A week's sales", Draft: global(t, "W20261116-MXN-1", odd),
+			Files: []string{`Periodicidad="02"`, ` Total="9.99"`, `FormaPago="01"`}},
+		{Name: "A sale that leaves before its global invoice",
+			Draft: inGlobal(transaction.Adjustment, "S-103", cash, data, nominative),
+			Files: []string{`Rfc="URE180429TM6"`, `TipoDeComprobante="I"`, `Descripcion="Café`, ` Total="1160.00"`},
+			Not:   []string{"CfdiRelacionados", "InformacionGlobal"}},
+		{Name: "A customer of a global invoice asks for an invoice",
+			Draft: inGlobal(transaction.Adjustment, "S-104", cash, nil, nominative),
+			Files: []string{`TipoDeComprobante="I"`, `Rfc="URE180429TM6"`},
+			Not:   []string{"CfdiRelacionados", "InformacionGlobal"}},
+		{Name: "A refund of a sale in a global invoice",
+			Draft: inGlobal(transaction.Credit, "S-105", counter("S-105-1", "daily", nil), nil, nil),
+			Files: []string{`TipoDeComprobante="E"`,
+				`TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/>`, `FormaPago="01"`,
+				`Nombre="PUBLICO EN GENERAL"`}, Not: []string{"InformacionGlobal"}},
+		{Name: "A global invoice that a sale has left", Draft: inGloballess(cash), Files: []string{`Motivo="04"`},
+			Unsent: true},
 	}
 }
 
@@ -118,8 +134,12 @@ func TestWhoIsInAGlobalInvoice(t *testing.T) {
 		"somebody with a name": {counter("G-3", "daily", func(d *country.Draft) {
 			d.Transaction.Customer = &transaction.Party{LegalName: "Ana", Type: transaction.Individual}
 		}), false},
-		"a company with an RFC":  {counter("G-4", "daily", func(d *country.Draft) { d.Transaction.Customer = business() }), false},
-		"dollars":                {counter("G-5", "daily", func(d *country.Draft) { d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &dollars }), false},
+		"a company with an RFC": {counter("G-4", "daily", func(d *country.Draft) {
+			d.Transaction.Customer = business()
+		}), false},
+		"dollars": {counter("G-5", "daily", func(d *country.Draft) {
+			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &dollars
+		}), false},
 		"a shop that wants none": {counter("G-6", "none", nil), false},
 		"a shop that says none":  {anonymous("G-7", nil), false},
 	} {
@@ -153,7 +173,8 @@ func TestSpansOfGlobalInvoices(t *testing.T) {
 			d.Transaction.Date, d.Now, d.Location = instant, instant.Add(time.Minute), tijuana
 			d.Supplier.Settings["place_of_issue"] = "22000"
 		}))
-		if got := g.Span.First.Format(time.DateOnly) + " " + g.Span.Next.Format(time.DateOnly); got != want || g.Span.First.Hour() != 0 {
+		if got := g.Span.First.Format(time.DateOnly) + " " + g.Span.Next.Format(time.DateOnly); got != want ||
+			g.Span.First.Hour() != 0 {
 			t.Errorf("%s: %s, want %s", at, got, want)
 		}
 	}
@@ -198,7 +219,8 @@ func TestCorrectionsBeforeAGlobalInvoice(t *testing.T) {
 	if g := gathered(t, inGlobal(transaction.Adjustment, "G-24", sale, was.Data, nominative)); !g.Leaves || !g.Filed {
 		t.Errorf("an invoice with a name: %+v", g)
 	}
-	if f := b.prepare(t, inGlobal(transaction.Adjustment, "G-25", sale, was.Data, nominative)); f.Effect == nil || !f.Effect.Exact || f.Effect.Amount != -38333 {
+	if f := b.prepare(t, inGlobal(transaction.Adjustment, "G-25", sale, was.Data, nominative)); f.Effect == nil ||
+		!f.Effect.Exact || f.Effect.Amount != -38333 {
 		t.Errorf("it takes the whole sale: %+v", f.Effect)
 	}
 }
@@ -213,15 +235,28 @@ func TestRefusedCorrectionsOfGlobalInvoices(t *testing.T) {
 		field string
 		code  fault.Code
 	}{
-		"more than is left":      {inGlobal(transaction.Adjustment, "G-31", sale, data, func(d *country.Draft) { d.Transaction.Items = items(-116001) }), "items", fault.ReferenceExceeded},
-		"other taxes":            {inGlobal(transaction.Adjustment, "G-32", sale, data, func(d *country.Draft) { d.Transaction.Items = []transaction.Item{taxed(items(-100)[0], iva(8))} }), "items", fault.ReferenceExceeded},
-		"a cancellation with 02": {inGlobal(transaction.Cancellation, "G-33", sale, nil, func(d *country.Draft) { d.Transaction.Reason = "02" }), "reason", fault.ValidationMatchInvalid},
-		"a name, and a note":     {inGlobal(transaction.Adjustment, "G-34", sale, nil, func(d *country.Draft) { nominative(d); noted(d) }), "reference_transaction_id", fault.ReferenceAlreadyCorrected},
-		"a cancellation, a note": {inGlobal(transaction.Cancellation, "G-35", sale, nil, func(d *country.Draft) { d.Transaction.Reason = "04"; noted(d) }), "reference_transaction_id", fault.ReferenceAlreadyCorrected},
+		"more than is left": {inGlobal(transaction.Adjustment, "G-31", sale, data, func(d *country.Draft) {
+			d.Transaction.Items = items(-116001)
+		}), "items", fault.ReferenceExceeded},
+		"other taxes": {inGlobal(transaction.Adjustment, "G-32", sale, data, func(d *country.Draft) {
+			d.Transaction.Items = []transaction.Item{taxed(items(-100)[0], iva(8))}
+		}), "items", fault.ReferenceExceeded},
+		"a cancellation with 02": {inGlobal(transaction.Cancellation, "G-33", sale, nil, func(d *country.Draft) {
+			d.Transaction.Reason = "02"
+		}), "reason", fault.ValidationMatchInvalid},
+		"a name, and a note": {inGlobal(transaction.Adjustment, "G-34", sale, nil, func(d *country.Draft) {
+			nominative(d)
+			noted(d)
+		}), "reference_transaction_id", fault.ReferenceAlreadyCorrected},
+		"a cancellation, a note": {inGlobal(transaction.Cancellation, "G-35", sale, nil, func(d *country.Draft) {
+			d.Transaction.Reason = "04"
+			noted(d)
+		}), "reference_transaction_id", fault.ReferenceAlreadyCorrected},
 	} {
 		_, err := pack().Periods.Gather(c.draft)
 		var told *fault.Error
-		if !errors.As(err, &told) || len(told.Faults) == 0 || told.Faults[0].Field != c.field || told.Faults[0].Code != c.code {
+		if !errors.As(err, &told) || len(told.Faults) == 0 || told.Faults[0].Field != c.field ||
+			told.Faults[0].Code != c.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

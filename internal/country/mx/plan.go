@@ -32,7 +32,8 @@ var (
 // a country's prefix.
 func rfcOf(number string) string {
 	text := strings.ToUpper(strings.NewReplacer(" ", "", "-", "", ".", "", "/", "").Replace(number))
-	if bare, prefixed := strings.CutPrefix(text, "MX"); prefixed && rfcPattern.MatchString(bare) && !rfcPattern.MatchString(text) {
+	if bare, prefixed := strings.CutPrefix(text,
+		"MX"); prefixed && rfcPattern.MatchString(bare) && !rfcPattern.MatchString(text) {
 		return bare
 	}
 	return text
@@ -55,7 +56,8 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	t := &in.Transaction
 	kind, sign := direction(t.Kind, in.Totals)
 	if t.Kind == transaction.Credit && in.Totals.Gross < 0 {
-		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "is a credit note, which is cancelled and not credited"))
+		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation,
+			"is a credit note, which is cancelled and not credited"))
 	}
 	decimals, known := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	if !known {
@@ -73,7 +75,8 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	var found []fault.Fault
 	p.book, found = lay(p.items, in.Totals, sign, decimals)
 	if !postalPattern.MatchString(p.place) {
-		found = append(found, fault.At("supplier.id", fault.ValidationMatchInvalid, "needs a postal code of five digits, in its address or its setting place_of_issue"))
+		found = append(found, fault.At("supplier.id", fault.ValidationMatchInvalid,
+			"needs a postal code of five digits, in its address or its setting place_of_issue"))
 	}
 	found = append(append(found, p.unknownThirds(in)...), p.outsideBorder(in)...)
 	if len(found) > 0 {
@@ -86,7 +89,8 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 		p.rate = t.ExchangeRate.MinimalString()
 	}
 	if shorter, found := capitalRegime(p.issuer.name); found && isCompany(p.issuer.rfc) {
-		return nil, invalid(fault.At("supplier.id", fault.ValidationMatchInvalid, "has a legal_name that SAT would refuse (CFDI40139): it "+withoutCapital, shorter))
+		return nil, invalid(fault.At("supplier.id", fault.ValidationMatchInvalid,
+			"has a legal_name that SAT would refuse (CFDI40139): it "+withoutCapital, shorter))
 	}
 	if p.global() {
 		p.book.condense()

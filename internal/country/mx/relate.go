@@ -27,8 +27,10 @@ func relations() []country.Meaning {
 		{Code: relationCredit, Meaning: "Nota de crédito: lowers what was sold. The usual one below nothing"},
 		{Code: relationDebit, Meaning: "Nota de débito: adds to what was sold. The usual one above nothing"},
 		{Code: relationReturn, Meaning: "Devolución de mercancía: goods come back"},
-		{Code: relationReplace, Meaning: "Sustitución de los CFDI previos: the whole sale anew, in place of the original, which is cancelled afterwards with 01:UUID"},
-		{Code: relationAdvance, Meaning: "CFDI por aplicación de anticipo: above nothing the invoice of a sale of which an advance was paid, below nothing the application of the advance"},
+		{Code: relationReplace,
+			Meaning: "Sustitución de los CFDI previos: the whole sale anew, in place of the original, which is cancelled afterwards with 01:UUID"},
+		{Code: relationAdvance,
+			Meaning: "CFDI por aplicación de anticipo: above nothing the invoice of a sale of which an advance was paid, below nothing the application of the advance"},
 	}
 }
 
@@ -81,11 +83,13 @@ func (p *plan) relate(in *country.Draft) error {
 // correct is the replacement (RMF 2.7.1.35; Guía de llenado, TipoRelacion 04).
 func replaced(in *country.Draft) *fault.Fault {
 	for _, e := range in.Original.Corrections {
-		if e.Cancelled || e.AuthorityID1 == "" || e.Transaction.Kind != transaction.Adjustment || !strings.HasPrefix(e.Transaction.Reason, relationReplace) {
+		if e.Cancelled || e.AuthorityID1 == "" || e.Transaction.Kind != transaction.Adjustment ||
+			!strings.HasPrefix(e.Transaction.Reason, relationReplace) {
 			continue
 		}
 		f := fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected,
-			"was replaced by %s (%s): cancel it with the reason 01:%s, and correct the replacement", e.AuthorityID1, e.Transaction.ID, strings.ToUpper(e.AuthorityID1))
+			"was replaced by %s (%s): cancel it with the reason 01:%s, and correct the replacement", e.AuthorityID1,
+			e.Transaction.ID, strings.ToUpper(e.AuthorityID1))
 		return &f
 	}
 	return nil
@@ -133,11 +137,13 @@ func (c *checker) relation() {
 // one that replaces it may stay.
 func uncancellable(in *country.Draft, replacement string) *fault.Fault {
 	for _, e := range in.Original.Corrections {
-		if e.Cancelled || e.Transaction.Kind == transaction.Cancellation || e.AuthorityID1 == "" || strings.EqualFold(e.AuthorityID1, replacement) {
+		if e.Cancelled || e.Transaction.Kind == transaction.Cancellation || e.AuthorityID1 == "" ||
+			strings.EqualFold(e.AuthorityID1, replacement) {
 			continue
 		}
 		f := fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected,
-			"is referred to by a valid voucher, %s (%s): cancel that one first", e.AuthorityID1, strings.TrimSpace(fmt.Sprintf("%s %s", e.Transaction.Kind, e.Transaction.ID)))
+			"is referred to by a valid voucher, %s (%s): cancel that one first", e.AuthorityID1,
+			strings.TrimSpace(fmt.Sprintf("%s %s", e.Transaction.Kind, e.Transaction.ID)))
 		return &f
 	}
 	return nil

@@ -108,16 +108,20 @@ func (p *plan) voucher() *xmltree.Element {
 func root(local bool) *xmltree.Element {
 	where := satwire.SpaceCFDI + " http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd"
 	if !local {
-		return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", xmltree.SpaceXSI, "xsi:schemaLocation", where, "Version", "4.0")
+		return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", xmltree.SpaceXSI,
+			"xsi:schemaLocation", where, "Version", "4.0")
 	}
-	return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:implocal", satwire.SpaceLocal, "xmlns:xsi", xmltree.SpaceXSI,
-		"xsi:schemaLocation", where+" "+satwire.SpaceLocal+" http://www.sat.gob.mx/sitio_internet/cfd/implocal/implocal.xsd", "Version", "4.0")
+	return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:implocal", satwire.SpaceLocal,
+		"xmlns:xsi", xmltree.SpaceXSI,
+		"xsi:schemaLocation", where+" "+satwire.SpaceLocal+" http://www.sat.gob.mx/sitio_internet/cfd/implocal/implocal.xsd",
+		"Version", "4.0")
 }
 
 // parties writes who issues and who receives.
 func (p *plan) parties(n *xmltree.Element) {
 	n.Add(xmltree.New("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
-	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
+	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name,
+		"DomicilioFiscalReceptor", p.receiver.domicile))
 	receiver.Set("ResidenciaFiscal", p.receiver.residence)
 	receiver.Set("NumRegIdTrib", p.receiver.foreign)
 	receiver.Set("RegimenFiscalReceptor", p.receiver.regime)

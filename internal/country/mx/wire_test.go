@@ -30,7 +30,8 @@ func soap(result string) string {
 }
 
 func incident(code string) string {
-	return soap(`<s0:xml></s0:xml><s0:Incidencias><s0:Incidencia><s0:CodigoError>` + code + `</s0:CodigoError><s0:MensajeIncidencia>palabras</s0:MensajeIncidencia></s0:Incidencia></s0:Incidencias>`)
+	return soap(`<s0:xml></s0:xml><s0:Incidencias><s0:Incidencia><s0:CodigoError>` + code +
+		`</s0:CodigoError><s0:MensajeIncidencia>palabras</s0:MensajeIncidencia></s0:Incidencia></s0:Incidencias>`)
 }
 
 func TestAnswersThatSayNothingAreNoOutcome(t *testing.T) {
@@ -40,8 +41,10 @@ func TestAnswersThatSayNothingAreNoOutcome(t *testing.T) {
 	}{
 		{"503", "soap", "text/html", "<html>busy</html>", 503},
 		{"page with 200", "soap", "text/html", "<html><body>Mantenimiento</body></html>", 200},
-		{"SOAP fault", "soap", "text/xml", `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body><e:Fault><faultcode>e:Server</faultcode><faultstring>busy</faultstring></e:Fault></e:Body></e:Envelope>`, 500},
-		{"SOAP fault with 200", "soap", "text/xml", `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body><e:Fault><faultstring>busy</faultstring></e:Fault></e:Body></e:Envelope>`, 200},
+		{"SOAP fault", "soap", "text/xml",
+			`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body><e:Fault><faultcode>e:Server</faultcode><faultstring>busy</faultstring></e:Fault></e:Body></e:Envelope>`, 500},
+		{"SOAP fault with 200", "soap", "text/xml",
+			`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body><e:Fault><faultstring>busy</faultstring></e:Fault></e:Body></e:Envelope>`, 200},
 		{"cut", "soap", "text/xml", incident("CFDI40145")[:200], 200},
 		{"neither voucher nor reason", "soap", "text/xml", soap(`<s0:xml></s0:xml>`), 200},
 		{"a voucher that is none", "soap", "text/xml", soap(`<s0:xml>&lt;a/&gt;</s0:xml>`), 200},
@@ -115,7 +118,8 @@ func TestRefusedUsersPauseTheSupplier(t *testing.T) {
 		f := b.prepare(t, draft("X-1", func(d *country.Draft) { d.Supplier = supplier(pac) }))
 		c := credentials()
 		c.Username = "somebody-DENIED"
-		if _, err := b.channel.Send(t.Context(), []country.Filing{f}, c); !errors.Is(err, country.ErrCredentials) || b.held(t) != 0 {
+		if _, err := b.channel.Send(t.Context(), []country.Filing{f}, c); !errors.Is(err, country.ErrCredentials) ||
+			b.held(t) != 0 {
 			t.Errorf("%s: %v", pac, err)
 		}
 	}
@@ -163,7 +167,8 @@ func TestForgedStampsAreNotBelieved(t *testing.T) {
 	good := string(b.send(t, f).Document)
 	for name, forged := range map[string]string{
 		"another seal of SAT": strings.Replace(good, `SelloSAT="`, `SelloSAT="AAAA`, 1),
-		"another UUID":        strings.Replace(good, `UUID="`+folio(f.Report), `UUID="00000000-0000-0000-0000-000000000000`, 1),
+		"another UUID": strings.Replace(good, `UUID="`+folio(f.Report), `UUID="00000000-0000-0000-0000-000000000000`,
+			1),
 		"another voucher":     strings.Replace(good, `SelloCFD="`, `SelloCFD="AAAA`, 1),
 		"unknown certificate": strings.Replace(good, `NoCertificadoSAT="3`, `NoCertificadoSAT="9`, 1),
 		"no stamp":            string(f.Report),
@@ -205,7 +210,8 @@ func TestLimitsTellASimulatorFromAProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	simulated := channelTo(t, "http://127.0.0.1:1").Limits()
-	if l := live.Limits(); l.Class != country.ByHash || l.VisibleAfter == 0 || l.PollEvery <= simulated.PollEvery || simulated.VisibleAfter != 0 || l.PendingMax < 3*24*60*60*1e9 {
+	if l := live.Limits(); l.Class != country.ByHash || l.VisibleAfter == 0 || l.PollEvery <= simulated.PollEvery ||
+		simulated.VisibleAfter != 0 || l.PendingMax < 3*24*60*60*1e9 {
 		t.Errorf("%+v %+v", l, simulated)
 	}
 	if _, err := pack().Connect(country.Endpoint{}); !errors.Is(err, country.ErrNoAddress) {

@@ -23,15 +23,17 @@ func Page() en16931.Page {
 			"https://lovdata.no/dokument/SF/forskrift/2004-12-01-1558",
 			"https://docs.peppol.eu/poacc/billing/3.0/",
 		},
-		Formats:    []string{"PEPPOL_UBL"},
-		Offer:      en16931.OverNetwork,
-		Reasons:    map[string]string{"AE": "Omvendt avgiftsplikt", "G": "Avgiftsfri utførsel", "O": "Utenfor merverdiavgiftsloven"},
+		Formats: []string{"PEPPOL_UBL"},
+		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Omvendt avgiftsplikt", "G": "Avgiftsfri utførsel",
+			"O": "Utenfor merverdiavgiftsloven"},
 		SelfBilled: "Selvfakturering",
 		Exempt:     "Unntatt fra merverdiavgift",
 		Settings: []country.Setting{{Key: settingRegister, Type: "boolean", Default: false,
 			Description: "the company stands in the Register of Business Enterprises, which its invoices then state"}},
 		Seller: func(s *country.Supplier, p *en16931.Party) {
-			if registered, _ := s.Settings[settingRegister].(bool); registered && (p.TaxID == "" || p.VATID == "") { // the number of the register is BT-30
+			// the number of the register is BT-30
+			if registered, _ := s.Settings[settingRegister].(bool); registered && (p.TaxID == "" || p.VATID == "") {
 				p.TaxID = "Foretaksregisteret"
 			}
 		},

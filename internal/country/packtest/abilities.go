@@ -135,7 +135,8 @@ func (s suite) succession(t *testing.T) {
 		t.Errorf("a second correction that does not know the first: %s", e.verdict)
 	}
 	original := *first.Original
-	original.Corrections = []country.Earlier{{Transaction: first.Transaction, Totals: first.Totals, Number: w.registrations(t)[1].Number}}
+	original.Corrections = []country.Earlier{{Transaction: first.Transaction, Totals: first.Totals,
+		Number: w.registrations(t)[1].Number}}
 	d.Original = &original
 	if e := w.file(t, s.prepare(t, w, d)); e.verdict != accepted {
 		t.Errorf("a second correction: %s %v", e.verdict, e.receipt.Faults)
@@ -239,12 +240,15 @@ func (s suite) news(t *testing.T) {
 			t.Errorf("an entry has a key of its own, a code and a time: %+v", n)
 		}
 		keys[n.Key] = true
-		if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint, country.FromBuyer}, n.Source) ||
+		if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint,
+			country.FromBuyer}, n.Source) ||
 			!slices.Contains([]country.Severity{country.Info, country.Caution, country.Problem}, n.Severity) {
 			t.Errorf("source %q, severity %q", n.Source, n.Severity)
 		}
 	}
-	if again := s.listen(t, w, f, e.receipt); !slices.EqualFunc(first, again, func(a, b country.News) bool { return a.Key == b.Key && a.At.Equal(b.At) }) {
+	if again := s.listen(t, w, f, e.receipt); !slices.EqualFunc(first, again, func(a, b country.News) bool {
+		return a.Key == b.Key && a.At.Equal(b.At)
+	}) {
 		t.Errorf("asked again it says %+v instead of %+v", again, first)
 	}
 	if held := w.registrations(t); len(held) != 1 {

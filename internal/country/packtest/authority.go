@@ -83,7 +83,8 @@ func (s suite) wiredTo(t *testing.T, dir string, front func(http.Handler) http.H
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: s.o.Cases[0].Draft.Supplier, Credentials: s.o.Credentials}); len(got.Faults) > 0 {
+		if got := s.pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: s.o.Cases[0].Draft.Supplier,
+			Credentials: s.o.Credentials}); len(got.Faults) > 0 {
 			t.Fatalf("enrolling: %v", got.Faults)
 		}
 	}

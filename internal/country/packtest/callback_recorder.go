@@ -35,7 +35,9 @@ func (s suite) listens(t *testing.T, atlas *country.Atlas) *callbackRecorder {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		list, reply, err := s.pack.Callbacks.Read(at, country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, At: time.Now()})
+		list, reply, err := s.pack.Callbacks.Read(at,
+			country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body,
+				At: time.Now()})
 		if err != nil {
 			t.Errorf("the authority says what the pack does not understand: %v", err)
 		}
@@ -43,7 +45,8 @@ func (s suite) listens(t *testing.T, atlas *country.Atlas) *callbackRecorder {
 		w.WriteHeader(reply.Status)
 	}))
 	t.Cleanup(listener.Close)
-	atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 1 + int64(len(s.o.Identity.Secrets)), Identity: s.o.Identity, Callback: listener.URL}})
+	atlas.Configure(map[country.Environment]country.Setup{
+		{Code: s.pack.Code}: {Version: 1 + int64(len(s.o.Identity.Secrets)), Identity: s.o.Identity, Callback: listener.URL}})
 	return e
 }
 

@@ -52,10 +52,12 @@ func (s suite) recordCallbacks(t *testing.T, w *wiring) <-chan country.Call {
 	calls := make(chan country.Call, 100)
 	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // a call that broke off is repeated
-		calls <- country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, At: time.Now()}
+		calls <- country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body,
+			At: time.Now()}
 	}))
 	t.Cleanup(listener.Close)
-	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 77, Identity: s.o.Identity, Callback: listener.URL}})
+	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 77, Identity: s.o.Identity,
+		Callback: listener.URL}})
 	return calls
 }
 
@@ -126,7 +128,8 @@ func (s suite) strangers(t *testing.T, at country.Endpoint, c country.Call) {
 	t.Helper()
 	bare := c
 	bare.Header, bare.Client = http.Header{"Content-Type": c.Header["Content-Type"]}, nil
-	if list, _, err := s.pack.Callbacks.Read(at, bare); len(list) > 0 || fault.KindOf(err) != fault.Unauthenticated && fault.KindOf(err) != fault.Forbidden {
+	if list, _, err := s.pack.Callbacks.Read(at, bare); len(list) > 0 ||
+		fault.KindOf(err) != fault.Unauthenticated && fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("a stranger is believed: %v %v", list, err)
 	}
 	changed := c

@@ -41,7 +41,8 @@ func (s Seller) Draft(number string, customer *transaction.Party, items ...trans
 // knows by an id.
 func Correct(kind transaction.Kind, d, original country.Draft, id string) country.Draft {
 	d.Transaction.Kind, d.Transaction.ReferenceID = kind, original.Transaction.ID
-	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: id}
+	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals,
+		UniqueNumber: original.UniqueNumber, AuthorityID1: id}
 	return d
 }
 

@@ -55,7 +55,9 @@ func hostilities() []hostility {
 	const page = "<!DOCTYPE html><html><body><h1>Access denied</h1><p>Your request was blocked.</p></body></html>"
 	return []hostility{
 		{name: "endless body", act: raw("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n\r\n", func(c net.Conn) { pour(c, kilo) })},
-		{name: "endless headers", act: raw("HTTP/1.1 200 OK\r\n", func(c net.Conn) { pour(c, []byte("X-Pad: "+string(kilo)+"\r\n")) })},
+		{name: "endless headers", act: raw("HTTP/1.1 200 OK\r\n", func(c net.Conn) {
+			pour(c, []byte("X-Pad: "+string(kilo)+"\r\n"))
+		})},
 		{name: "one byte at a time", slow: true, act: func(h *hostileFront, w http.ResponseWriter, _ answerOf) {
 			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", h.drip)
 		}},
@@ -70,7 +72,8 @@ func hostilities() []hostility {
 		{name: "page of a proxy", act: plain(200, page, "Content-Type", "text/html")},
 		{name: "nothing at all", act: plain(200, "")},
 		{name: "half an answer", act: func(_ *hostileFront, w http.ResponseWriter, truth answerOf) {
-			hijack(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", truth.header.Get("Content-Type"), len(truth.body), truth.body[:len(truth.body)/2]), nil)
+			hijack(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+				truth.header.Get("Content-Type"), len(truth.body), truth.body[:len(truth.body)/2]), nil)
 		}},
 		{name: "entities", act: func(h *hostileFront, w http.ResponseWriter, _ answerOf) {
 			answerWith(w, 200, entities(h.elsewhere.URL), "Content-Type", "text/xml")
@@ -80,7 +83,8 @@ func hostilities() []hostility {
 			if truth.json() {
 				open, end = "[", "]"
 			}
-			answerWith(w, 200, strings.Repeat(open, 100_000)+strings.Repeat(end, 100_000), "Content-Type", truth.header.Get("Content-Type"))
+			answerWith(w, 200, strings.Repeat(open, 100_000)+strings.Repeat(end, 100_000), "Content-Type",
+				truth.header.Get("Content-Type"))
 		}},
 		{name: "another format", act: func(_ *hostileFront, w http.ResponseWriter, truth answerOf) {
 			if truth.json() {
@@ -89,7 +93,8 @@ func hostilities() []hostility {
 				answerWith(w, 200, `{"status":"ok"}`, "Content-Type", "application/json")
 			}
 		}},
-		{name: "a long text", act: plain(500, strings.Repeat("A failure that explains itself at length. ", 1<<20/42), "Content-Type", "text/plain")},
+		{name: "a long text", act: plain(500, strings.Repeat("A failure that explains itself at length. ", 1<<20/42),
+			"Content-Type", "text/plain")},
 		{name: "bytes that are no text", act: func(_ *hostileFront, w http.ResponseWriter, truth answerOf) {
 			body := bytes.Clone(truth.body)
 			for i := len(body) / 3; i < len(body); i += 7 {
@@ -329,7 +334,8 @@ func (s suite) hostile(t *testing.T) {
 				if front.astray.Load() != 0 {
 					t.Fatal("somebody else was called")
 				}
-				if limits.Class == country.ByNothing && e.verdict == unknown && len(held) <= 1 || s.o.StatusAlone && e.verdict == accepted {
+				if limits.Class == country.ByNothing && e.verdict == unknown && len(held) <= 1 ||
+					s.o.StatusAlone && e.verdict == accepted {
 					return
 				}
 				if e.verdict != accepted || len(held) != 1 || held[0].SHA256 != f.SHA256 {

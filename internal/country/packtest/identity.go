@@ -9,7 +9,8 @@ import (
 
 // configure stores an operator's identity, as package endpoint would.
 func (s suite) configure(atlas *country.Atlas, id country.Identity) {
-	atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 1 + int64(len(id.Secrets)), Identity: id}})
+	atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 1 + int64(len(id.Secrets)),
+		Identity: id}})
 }
 
 // identity asks of a pack that needs the operator's identity: without it nothing

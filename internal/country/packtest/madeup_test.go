@@ -66,12 +66,15 @@ type channel struct {
 }
 
 func (ch *channel) Limits() country.Limits {
-	return country.Limits{Batch: 1, Parallel: 1, Class: country.ByNumber, CallTimeout: 10 * time.Second, PollEvery: time.Second}
+	return country.Limits{Batch: 1, Parallel: 1, Class: country.ByNumber, CallTimeout: 10 * time.Second,
+		PollEvery: time.Second}
 }
 
 // Prepare is pure: the resolved draft in, exact bytes out.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	if err := country.Preparable(&in, func() []fault.Fault { return nil }, "the ledger has no entry for the operation", "use a credit"); err != nil {
+	if err := country.Preparable(&in, func() []fault.Fault {
+		return nil
+	}, "the ledger has no entry for the operation", "use a credit"); err != nil {
 		return country.Filing{}, err
 	}
 	d := ch.by.Of(&in)
@@ -83,7 +86,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		w.Leaf("Corrects", o.Number)
 	}
 	for _, l := range d.Lines {
-		w.Group("Line", "Name", l.Item.Name, "?Type", l.Item.Taxes[l.At].Type, "Net", amount.Text(l.Net, d.Decimals), "Tax", amount.Text(l.Tax, d.Decimals))
+		w.Group("Line", "Name", l.Item.Name, "?Type", l.Item.Taxes[l.At].Type, "Net", amount.Text(l.Net, d.Decimals), "Tax",
+			amount.Text(l.Tax, d.Decimals))
 	}
 	w.End()
 	return in.Filing(w.Bytes(), d.Number(), in.Supplier.TaxNumber, nil)
@@ -91,7 +95,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 
 // ---- The wire. Outcome is data, error is ignorance.
 
-func (ch *channel) Send(ctx context.Context, filings []country.Filing, _ country.Credentials) (receipts []country.Receipt, err error) {
+func (ch *channel) Send(ctx context.Context, filings []country.Filing,
+	_ country.Credentials) (receipts []country.Receipt, err error) {
 	for _, f := range filings {
 		r, err := ch.ask(ctx, http.MethodPost, f, f.Report)
 		if err != nil {
@@ -102,7 +107,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, _ country
 	return receipts, nil
 }
 
-func (ch *channel) Poll(ctx context.Context, f country.Filing, _ country.Receipt, _ country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(ctx context.Context, f country.Filing, _ country.Receipt,
+	_ country.Credentials) (country.Receipt, error) {
 	return ch.ask(ctx, http.MethodGet, f, nil)
 }
 
@@ -112,7 +118,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, _ country.Credent
 
 // ask makes a call. Only an answer about this very number counts; what the ledger
 // holds under it says by its hash whether it is ours.
-func (ch *channel) ask(ctx context.Context, method string, f country.Filing, body []byte) (r country.Receipt, err error) {
+func (ch *channel) ask(ctx context.Context, method string, f country.Filing,
+	body []byte) (r country.Receipt, err error) {
 	query := url.Values{"seller": {f.Supplier}, "number": {f.Number}}
 	call, err := http.NewRequestWithContext(ctx, method, ch.base+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
@@ -130,7 +137,8 @@ func (ch *channel) ask(ctx context.Context, method string, f country.Filing, bod
 	if reply.Status != http.StatusOK || said.Local != "Answer" || said.Value("Number") != f.Number {
 		return r, fmt.Errorf("the ledger answered with status %d about something else", reply.Status)
 	}
-	r = country.Receipt{AuthorityID1: said.Value("Id"), SHA256: said.Value("Hash"), Handle: f.Number, Document: reply.Body, Format: "XML", Raw: reply.Body}
+	r = country.Receipt{AuthorityID1: said.Value("Id"), SHA256: said.Value("Hash"), Handle: f.Number,
+		Document: reply.Body, Format: "XML", Raw: reply.Body}
 	switch said.Value("State") {
 	case "entered":
 		r.Outcome, r.Duplicate = country.Accepted, r.SHA256 != f.SHA256
@@ -164,7 +172,8 @@ func (a *treasury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer string
 	err := a.desk.Write(func(b *authority.Book) {
 		if r.Method == http.MethodPost {
-			answer = enter(b, authority.Registration{Supplier: seller, Number: number, SHA256: country.SHA256(body)}, turn.Steps[0])
+			answer = enter(b, authority.Registration{Supplier: seller, Number: number, SHA256: country.SHA256(body)},
+				turn.Steps[0])
 		} else {
 			answer = a.state(b, seller, number)
 		}
@@ -224,9 +233,11 @@ func (a *treasury) state(b *authority.Book, seller, number string) string {
 
 func TestAMadeUpCountryPassesTheSuite(t *testing.T) {
 	day := time.Date(2026, 5, 4, 22, 30, 0, 0, time.UTC)
-	seller := packtest.Seller{Supplier: country.Supplier{ID: "s1", CountryCode: "ZZ", LegalName: "Strelsau Trading", TaxNumber: "ZZ1"}, Currency: "EUR", Day: day, Zone: packtest.Zone("Europe/Budapest")}
+	seller := packtest.Seller{Supplier: country.Supplier{ID: "s1", CountryCode: "ZZ", LegalName: "Strelsau Trading",
+		TaxNumber: "ZZ1"}, Currency: "EUR", Day: day, Zone: packtest.Zone("Europe/Budapest")}
 	tea := func() transaction.Item {
-		return transaction.Item{Name: "Tea", Quantity: num.MakeAmount(2, 0), UnitPrice: 600, Type: transaction.Goods, Taxes: []transaction.Tax{packtest.VAT("20", transaction.Included)}}
+		return transaction.Item{Name: "Tea", Quantity: num.MakeAmount(2, 0), UnitPrice: 600, Type: transaction.Goods,
+			Taxes: []transaction.Tax{packtest.VAT("20", transaction.Included)}}
 	}
 	invoice := seller.Draft("1", nil, tea())
 	packtest.Exercise(t, ruritania(), packtest.Options{Cases: []packtest.Case{

@@ -30,7 +30,8 @@ func (s suite) mailbox(t *testing.T) {
 	first := s.looked(t, in)
 	s.decides(t, first.Messages, []string{filing.DedupeKey, receipts[0].Handle})
 	if again := s.looked(t, in); !slices.Equal(names(again.Messages), names(first.Messages)) || again.Cursor != first.Cursor {
-		t.Errorf("looked again it holds %v to %q instead of %v to %q", names(again.Messages), again.Cursor, names(first.Messages), first.Cursor)
+		t.Errorf("looked again it holds %v to %q instead of %v to %q", names(again.Messages), again.Cursor,
+			names(first.Messages), first.Cursor)
 	}
 	var pages []string
 	one := in

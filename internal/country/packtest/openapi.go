@@ -99,7 +99,8 @@ func (d *Description) Watch(t testing.TB, double http.Handler, exempt func(*http
 		}
 		d.count.Add(1)
 		err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
-			RequestValidationInput: in, Status: kept.status, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(kept.body)), Options: in.Options,
+			RequestValidationInput: in, Status: kept.status, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(kept.body)),
+			Options: in.Options,
 		})
 		if err != nil {
 			t.Errorf("%s %s answered %d: %v\n%s", r.Method, r.URL.Path, kept.status, err, kept.body)

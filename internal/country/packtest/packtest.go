@@ -148,7 +148,8 @@ func checkTypes(t *testing.T, pack country.Pack, o Options) {
 	var out bytes.Buffer
 	for _, c := range o.Cases {
 		before := snapshot(c.Draft)
-		in := country.Case{Transaction: &c.Draft.Transaction, Totals: c.Draft.Totals, UseCase: pack.Facts.UseCases[0], Now: c.Draft.Now}
+		in := country.Case{Transaction: &c.Draft.Transaction, Totals: c.Draft.Totals, UseCase: pack.Facts.UseCases[0],
+			Now: c.Draft.Now}
 		fmt.Fprintf(&out, "%s\n", c.Name)
 		faults := append(country.CheckRates(pack.Facts, in), pack.Check(in)...)
 		for _, f := range faults {

@@ -36,7 +36,8 @@ func (s suite) periods(t *testing.T) {
 			t.Errorf("sale %d: %+v", i, g)
 		}
 		p.Span = g.Span
-		p.Sales = append(p.Sales, country.PeriodSale{TransactionID: sales[i].Transaction.ID, Number: sales[i].Transaction.Number, Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
+		p.Sales = append(p.Sales, country.PeriodSale{TransactionID: sales[i].Transaction.ID,
+			Number: sales[i].Transaction.Number, Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
 	}
 	whole := s.periodDraft(sales[0], p)
 	first := s.prepare(t, w, whole)
@@ -49,10 +50,12 @@ func (s suite) periods(t *testing.T) {
 	}
 	gone := sales[0]
 	gone.OperationID, gone.UniqueNumber = gone.OperationID+"-w", gone.UniqueNumber+"W"
-	gone.Transaction = transaction.Transaction{Kind: transaction.Cancellation, ID: "period:w", CountryCode: gone.Transaction.CountryCode, CurrencyCode: gone.Transaction.CurrencyCode,
+	gone.Transaction = transaction.Transaction{Kind: transaction.Cancellation, ID: "period:w",
+		CountryCode: gone.Transaction.CountryCode, CurrencyCode: gone.Transaction.CurrencyCode,
 		Date: gone.Now, ReferenceID: whole.Transaction.ID, Reason: rules.Withdraw}
 	gone.Totals = transaction.Totals{}
-	gone.Original = &country.Original{Transaction: whole.Transaction, UniqueNumber: whole.UniqueNumber, Report: first.Report, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2}
+	gone.Original = &country.Original{Transaction: whole.Transaction, UniqueNumber: whole.UniqueNumber,
+		Report: first.Report, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2}
 	if g, err := rules.Gather(gone); g != nil || err != nil {
 		t.Errorf("a withdrawal is filed by itself: %+v %v", g, err)
 	}
@@ -74,7 +77,8 @@ func (s suite) periods(t *testing.T) {
 func (s suite) periodDraft(like country.Draft, p *country.Period) country.Draft {
 	d := like
 	d.OperationID, d.UniqueNumber = d.OperationID+"-p"+p.Number, d.UniqueNumber+"P"+p.Number
-	d.Transaction = transaction.Transaction{Kind: transaction.Period, ID: "period:" + p.Number, Number: p.Number, CountryCode: like.Transaction.CountryCode,
+	d.Transaction = transaction.Transaction{Kind: transaction.Period, ID: "period:" + p.Number, Number: p.Number,
+		CountryCode:  like.Transaction.CountryCode,
 		CurrencyCode: like.Transaction.CurrencyCode, Date: like.Now, SupplierID: like.Transaction.SupplierID}
 	d.Totals, d.Period = transaction.Totals{}, p
 	for _, sale := range p.Sales {

@@ -68,7 +68,8 @@ func Judge(t testing.TB, trials []Trial) []Verdict {
 	}
 	// A machine that lives for seconds: the optimizing compiler and collectors that
 	// run beside it would cost more than they save.
-	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m", "-Xmx1g", "-cp", saxonPath, "net.sf.saxon.Transform", "-s:"+jobs, "-xsl:"+driver, "-warnings:silent")
+	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m", "-Xmx1g", "-cp", saxonPath,
+		"net.sf.saxon.Transform", "-s:"+jobs, "-xsl:"+driver, "-warnings:silent")
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Run(); err != nil {

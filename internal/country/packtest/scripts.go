@@ -28,11 +28,15 @@ func agreed() []script {
 		{name: "accept", steps: `[{"outcome":"accept"}]`, want: accepted, held: 1, ours: true, check: noErrors},
 		{name: "reject", steps: `[{"outcome":"reject"}]`, want: refused, check: rejectedWithReasons},
 		{name: "pending then accept", steps: `[{"outcome":"pending"}]`, want: accepted, held: 1, ours: true, check: wasPending},
-		{name: "unavailable", steps: `[{"outcome":"unavailable","times":2}]`, want: accepted, held: 1, ours: true, check: twoErrors},
-		{name: "answer lost after receipt", steps: `[{"outcome":"drop_answer"}]`, want: accepted, nothing: unknown, held: 1, ours: true, check: ambiguous},
-		{name: "duplicate of ours", steps: `[{"outcome":"duplicate","of":"ours"}]`, want: accepted, nothing: unknown, held: 1, ours: true},
+		{name: "unavailable", steps: `[{"outcome":"unavailable","times":2}]`, want: accepted, held: 1, ours: true,
+			check: twoErrors},
+		{name: "answer lost after receipt", steps: `[{"outcome":"drop_answer"}]`, want: accepted, nothing: unknown, held: 1,
+			ours: true, check: ambiguous},
+		{name: "duplicate of ours", steps: `[{"outcome":"duplicate","of":"ours"}]`, want: accepted, nothing: unknown,
+			held: 1, ours: true},
 		{name: "duplicate of another's", steps: `[{"outcome":"duplicate"}]`, want: numberUsed, nothing: unknown, held: 1},
-		{name: "garbage", steps: `[{"outcome":"garbage"}]`, want: accepted, nothing: unknown, held: 1, ours: true, check: ambiguous},
+		{name: "garbage", steps: `[{"outcome":"garbage"}]`, want: accepted, nothing: unknown, held: 1, ours: true,
+			check: ambiguous},
 	}
 }
 

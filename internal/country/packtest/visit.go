@@ -58,13 +58,16 @@ func (s suite) visit(t *testing.T) {
 }
 
 func refusedGrant(got country.Enrolled) bool {
-	return len(got.Keep) == 0 && slices.ContainsFunc(got.Faults, func(f fault.Fault) bool { return f.Code == fault.CredentialsInvalid })
+	return len(got.Keep) == 0 && slices.ContainsFunc(got.Faults, func(f fault.Fault) bool {
+		return f.Code == fault.CredentialsInvalid
+	})
 }
 
 // reachable is the endpoint with an address of ours to return to.
 func (s suite) reachable(t *testing.T, w *wiring, callback string) country.Endpoint {
 	t.Helper()
-	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 50 + int64(len(callback)), Identity: s.o.Identity, Callback: callback}})
+	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 50 + int64(len(callback)),
+		Identity: s.o.Identity, Callback: callback}})
 	at, err := w.atlas.Endpoint(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)

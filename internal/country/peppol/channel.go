@@ -53,7 +53,8 @@ type channel struct {
 	lookup *lookup
 }
 
-func connect(at country.Endpoint, pack country.Pack, invoice func(country.Issue) (*country.Structured, error)) (country.Channel, error) {
+func connect(at country.Endpoint, pack country.Pack,
+	invoice func(country.Issue) (*country.Structured, error)) (country.Channel, error) {
 	ch := &channel{at: at, pack: pack, make: invoice}
 	switch kind := at.Identity.Secrets[secretDriver]; kind {
 	case "", "phoss":
@@ -89,7 +90,8 @@ func (ch *channel) Prepare(d country.Draft) (country.Filing, error) {
 	}
 	if made == nil {
 		return country.Filing{}, fault.New(fault.Invalid, "the invoice cannot be sent over Peppol").
-			With(fault.At("settings.format", fault.ValidationMatchInvalid, "makes no structured invoice of this transaction, and settings.delivery wants one sent"))
+			With(fault.At("settings.format", fault.ValidationMatchInvalid,
+				"makes no structured invoice of this transaction, and settings.delivery wants one sent"))
 	}
 	e, invoice, err := seal(&d, made)
 	if err != nil {
@@ -146,9 +148,11 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	switch {
 	case errors.As(err, &no):
 		return []country.Receipt{{Outcome: country.Rejected, Raw: []byte(no.Error()),
-			Faults: []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Field: fieldReceiver, Message: fieldReceiver + ": " + no.Error()}}}}, nil
+			Faults: []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Field: fieldReceiver,
+				Message: fieldReceiver + ": " + no.Error()}}}}, nil
 	case errors.As(err, &broken):
-		return []country.Receipt{{Outcome: country.NotTaken, Raw: []byte(broken.Error()), Faults: []fault.Fault{fault.Warn(fieldReceiver, broken.reason(), "cannot be looked up: %s", broken.Error())}}}, nil
+		return []country.Receipt{{Outcome: country.NotTaken, Raw: []byte(broken.Error()),
+			Faults: []fault.Fault{fault.Warn(fieldReceiver, broken.reason(), "cannot be looked up: %s", broken.Error())}}}, nil
 	case err != nil:
 		return nil, fmt.Errorf("%w: looking up the receiver: %w", country.ErrNotTaken, err)
 	}
@@ -161,7 +165,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 
 // Poll asks what became of a document that the access point tries by itself, and
 // after SUCCESS what the receiver's side said of it.
-func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt,
+	c country.Credentials) (country.Receipt, error) {
 	m, err := ch.open(f, c)
 	if err != nil {
 		return country.Receipt{}, err

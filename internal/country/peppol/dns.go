@@ -196,7 +196,8 @@ func readAnswer(answer, question []byte, id uint16) (records []naptr, truncated 
 		return nil, false, err
 	}
 	theirs, err := p.Question()
-	if err != nil || header.ID != id || !header.Response || theirs.Type != own.Type || !strings.EqualFold(theirs.Name.String(), own.Name.String()) {
+	if err != nil || header.ID != id || !header.Response || theirs.Type != own.Type ||
+		!strings.EqualFold(theirs.Name.String(), own.Name.String()) {
 		return nil, false, errors.New("the answer is to another question")
 	}
 	switch {

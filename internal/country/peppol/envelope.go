@@ -71,10 +71,12 @@ func seal(d *country.Draft, made *country.Structured) (envelope, *en16931.Invoic
 		Rounding: made.Rounding, TaxedBySum: made.TaxedBySum}
 	var faults []fault.Fault
 	if !onNetwork(invoice.Seller.Electronic) {
-		faults = append(faults, fault.At("settings.endpoint_id", fault.FieldRequired, "is needed to send over Peppol: the company has no electronic address, and none can be derived from its numbers"))
+		faults = append(faults, fault.At("settings.endpoint_id", fault.FieldRequired,
+			"is needed to send over Peppol: the company has no electronic address, and none can be derived from its numbers"))
 	}
 	if !onNetwork(invoice.Buyer.Electronic) {
-		faults = append(faults, fault.At(fieldReceiver, fault.FieldRequired, "is needed to send over Peppol: none can be derived from the customer's numbers"))
+		faults = append(faults, fault.At(fieldReceiver, fault.FieldRequired,
+			"is needed to send over Peppol: none can be derived from the customer's numbers"))
 	}
 	if len(faults) > 0 {
 		return e, nil, fault.New(fault.Invalid, "the invoice cannot be sent over Peppol").With(faults...)
@@ -135,7 +137,8 @@ func (e envelope) document(invoice []byte, to participant) []byte {
 	w.Leaf("CreationDateAndTime", e.At.Format(time.RFC3339))
 	w.End()
 	w.Start("BusinessScope")
-	for _, scope := range [][3]string{{"DOCUMENTID", e.Document, schemeDocument}, {"PROCESSID", e.Process, schemeProcess}, {"COUNTRY_C1", e.Country, ""}} {
+	for _, scope := range [][3]string{{"DOCUMENTID", e.Document, schemeDocument}, {"PROCESSID", e.Process, schemeProcess},
+		{"COUNTRY_C1", e.Country, ""}} {
 		w.Start("Scope")
 		w.Leaf("Type", scope[0])
 		w.Leaf("InstanceIdentifier", scope[1])
@@ -186,7 +189,8 @@ func filed(d *country.Draft, e envelope, number string, made *country.Structured
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("writing the envelope: %w", err)
 	}
-	return country.Filing{OperationID: d.OperationID, Number: number, Supplier: e.Sender.value(), Kind: kindOf(d.Transaction.Kind), Report: made.Content,
+	return country.Filing{OperationID: d.OperationID, Number: number, Supplier: e.Sender.value(),
+		Kind: kindOf(d.Transaction.Kind), Report: made.Content,
 		Format: made.Format, SHA256: hex.EncodeToString(sum[:]), DedupeKey: e.Instance, Extra: extra}, nil
 }
 

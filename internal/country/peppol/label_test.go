@@ -21,13 +21,15 @@ func TestLabelsOfTheRegistry(t *testing.T) {
 }
 
 func TestRecordsOfRegisters(t *testing.T) {
-	for regexp, want := range map[string]string{"!.*!https://smp.example!": "https://smp.example", "!^.*$!https://smp.example/a!": "https://smp.example/a", "/.*/x/": "x",
+	for regexp, want := range map[string]string{"!.*!https://smp.example!": "https://smp.example",
+		"!^.*$!https://smp.example/a!": "https://smp.example/a", "/.*/x/": "x",
 		"!a.*!https://smp.example!": "", "": "", "!!": "", "!.*!https://smp.example": ""} {
 		if got := (naptr{Flags: "u", Services: "meta:smp", Regexp: regexp}).uri(); got != want {
 			t.Errorf("%q leads to %q", regexp, got)
 		}
 	}
-	if (naptr{Flags: "S", Services: "Meta:SMP", Regexp: "!.*!x!"}).uri() != "" || (naptr{Flags: "U", Services: "Meta:X", Regexp: "!.*!x!"}).uri() != "" {
+	if (naptr{Flags: "S", Services: "Meta:SMP", Regexp: "!.*!x!"}).uri() != "" ||
+		(naptr{Flags: "U", Services: "Meta:X", Regexp: "!.*!x!"}).uri() != "" {
 		t.Error("a record of another kind leads somewhere")
 	}
 }

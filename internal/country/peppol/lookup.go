@@ -133,7 +133,8 @@ func (l *lookup) where(ctx context.Context) (*registry, error) {
 	if l.known != nil {
 		return l.known, nil
 	}
-	reply, err := country.Request{Method: http.MethodGet, URL: l.at.BaseURL + "/network", BytesMax: metadataMax}.Do(ctx, l.at.HTTP)
+	reply, err := country.Request{Method: http.MethodGet, URL: l.at.BaseURL + "/network", BytesMax: metadataMax}.Do(ctx,
+		l.at.HTTP)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func verify(doc *xmltree.Document, signature *xmltree.Element, trusted *x509.Cer
 			return fmt.Errorf("the transform %q is not taken", t.Attr("Algorithm"))
 		}
 	}
-	if !enveloped || references[0].At("DigestMethod") == nil || references[0].At("DigestMethod").Attr("Algorithm") != methodSHA256 {
+	if !enveloped || references[0].At("DigestMethod") == nil ||
+		references[0].At("DigestMethod").Attr("Algorithm") != methodSHA256 {
 		return errors.New("it is not enveloped, or its digest is not SHA-256")
 	}
 	form.Without = signature
@@ -122,7 +123,8 @@ func keyOf(signature *xmltree.Element, trusted *x509.CertPool, now time.Time) (*
 	if err != nil {
 		return nil, errors.New("its certificate cannot be read")
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: trusted, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: trusted, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return nil, fmt.Errorf("its certificate is not one of a register: %w", err)
 	}
 	key, ok := leaf.PublicKey.(*rsa.PublicKey)
@@ -155,10 +157,12 @@ func (m metadata) redirect() string {
 func (m metadata) takes(to participant, e envelope, now time.Time) error {
 	about := m.service.At("ServiceInformation")
 	who, what := about.At("ParticipantIdentifier"), about.At("DocumentIdentifier")
-	if !who.Is(spaceIdentifiers, "ParticipantIdentifier") || !strings.EqualFold(strings.TrimSpace(who.Text), to.value()) || who.Attr("scheme") != schemeParticipant {
+	if !who.Is(spaceIdentifiers, "ParticipantIdentifier") || !strings.EqualFold(strings.TrimSpace(who.Text),
+		to.value()) || who.Attr("scheme") != schemeParticipant {
 		return errors.New("it answers for another participant")
 	}
-	if !what.Is(spaceIdentifiers, "DocumentIdentifier") || strings.TrimSpace(what.Text) != e.Document || what.Attr("scheme") != schemeDocument {
+	if !what.Is(spaceIdentifiers, "DocumentIdentifier") || strings.TrimSpace(what.Text) != e.Document ||
+		what.Attr("scheme") != schemeDocument {
 		return errors.New("it answers for another type of document")
 	}
 	for _, p := range about.At("ProcessList").All("Process") {

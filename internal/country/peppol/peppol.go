@@ -47,8 +47,12 @@ const (
 func Extend(base country.Pack, page en16931.Page) country.Pack {
 	pack := base
 	pack.Facts.Settings = append(slices.Clone(base.Facts.Settings), page.DeliverySetting())
-	pack.Facts.Authority = &country.Authority{Name: "Peppol", System: "through an access point, where the company delivers", Protocol: "REST (phoss-ap), or a Standard Business Document by POST"}
-	pack.Facts.Secrets = append(slices.Clone(base.Facts.Secrets), country.SecretRule{Name: secretToken, Description: "The company's own token at the access point, in place of the operator's."})
+	pack.Facts.Authority = &country.Authority{Name: "Peppol",
+		System:   "through an access point, where the company delivers",
+		Protocol: "REST (phoss-ap), or a Standard Business Document by POST"}
+	pack.Facts.Secrets = append(slices.Clone(base.Facts.Secrets),
+		country.SecretRule{Name: secretToken,
+			Description: "The company's own token at the access point, in place of the operator's."})
 	pack.Facts.Derivations = append(slices.Clone(base.Facts.Derivations),
 		"An invoice that is delivered over Peppol goes to customer.electronic_address, or to the address derived from the customer's numbers; in Belgium 0208 first, then 9925.")
 	pack.Sources = append(slices.Clone(base.Sources), "https://docs.peppol.eu/edelivery/", "https://github.com/phax/phoss-ap")
@@ -85,9 +89,11 @@ func selfBilled(in country.Case) []fault.Fault {
 // typed is a draft as an issue: what the invoice is made of.
 func typed(pack country.Pack, d *country.Draft) country.Issue {
 	t := d.Transaction
-	t.Items = pack.TypedItems(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Invoicing, Now: d.Now})
-	return country.Issue{Transaction: &t, Totals: d.Totals, Supplier: &d.Supplier, Original: d.Original, UniqueNumber: d.UniqueNumber,
-		Location: d.Location, At: d.Now, Live: d.Live}
+	t.Items = pack.TypedItems(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Invoicing,
+		Now: d.Now})
+	return country.Issue{Transaction: &t, Totals: d.Totals, Supplier: &d.Supplier, Original: d.Original,
+		UniqueNumber: d.UniqueNumber,
+		Location:     d.Location, At: d.Now, Live: d.Live}
 }
 
 // receiversOf are the participants under which a buyer may be registered, the

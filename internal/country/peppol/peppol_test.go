@@ -35,13 +35,16 @@ func packOf(t testing.TB, code string) country.Pack {
 
 // company is a seller of a country, and buyer a business there.
 func company(code string) country.Supplier {
-	s := country.Supplier{ID: "s1", CountryCode: code, LegalName: "Voorbeeld NV", CompanyNumber: "0202239951", TaxNumber: "BE0202239951",
-		Address:  transaction.Address{CountryCode: code, City: "Brussel", PostalCode: "1000", AddressLine1: "Voorbeeldstraat 3"},
+	s := country.Supplier{ID: "s1", CountryCode: code, LegalName: "Voorbeeld NV", CompanyNumber: "0202239951",
+		TaxNumber: "BE0202239951",
+		Address: transaction.Address{CountryCode: code, City: "Brussel", PostalCode: "1000",
+			AddressLine1: "Voorbeeldstraat 3"},
 		Settings: country.Settings{"format": "AUTO", "payment_days": int64(30)}}
 	if code == "DE" {
 		s.LegalName, s.CompanyNumber, s.TaxNumber = "Muster GmbH", "", "DE111111125"
 		s.Address.City, s.Address.PostalCode = "Berlin", "10115"
-		s.Settings["delivery"], s.Settings["contact_name"], s.Settings["contact_phone"], s.Settings["contact_email"] = "peppol", "Rechnungen", "+49 30 123456", "rechnung@example.com"
+		s.Settings["delivery"], s.Settings["contact_name"], s.Settings["contact_phone"],
+			s.Settings["contact_email"] = "peppol", "Rechnungen", "+49 30 123456", "rechnung@example.com"
 		s.Settings["iban"] = "DE89370400440532013000"
 	}
 	return s
@@ -49,11 +52,15 @@ func company(code string) country.Supplier {
 
 func draft(t testing.TB, code, number string, change func(*transaction.Transaction)) country.Draft {
 	t.Helper()
-	tx := transaction.Transaction{Kind: transaction.Invoice, CountryCode: code, LanguageCode: "EN", CurrencyCode: "EUR", Date: day, Number: number, ID: "order-" + number,
-		Items: []transaction.Item{{Number: 1, Name: "Thee, 100 g", Quantity: num.MakeAmount(3, 0), UnitPrice: 7570, Type: transaction.Goods,
+	tx := transaction.Transaction{Kind: transaction.Invoice, CountryCode: code, LanguageCode: "EN", CurrencyCode: "EUR",
+		Date: day, Number: number, ID: "order-" + number,
+		Items: []transaction.Item{{Number: 1, Name: "Thee, 100 g", Quantity: num.MakeAmount(3, 0), UnitPrice: 7570,
+			Type:  transaction.Goods,
 			Taxes: []transaction.Tax{{Rate: num.MakeAmount(21, 0), Regime: transaction.VAT, Mode: transaction.Included}}}},
-		Customer: &transaction.Party{LegalName: "Exemple SA", Type: transaction.Business, EntityNumber: "0403170701", TaxNumber: "BE0403170701",
-			Address: &transaction.Address{CountryCode: "BE", City: "Liège", PostalCode: "4000", AddressLine1: "Rue de l'Exemple 1"}}}
+		Customer: &transaction.Party{LegalName: "Exemple SA", Type: transaction.Business, EntityNumber: "0403170701",
+			TaxNumber: "BE0403170701",
+			Address: &transaction.Address{CountryCode: "BE", City: "Liège", PostalCode: "4000",
+				AddressLine1: "Rue de l'Exemple 1"}}}
 	if change != nil {
 		change(&tx)
 	}
@@ -61,7 +68,8 @@ func draft(t testing.TB, code, number string, change func(*transaction.Transacti
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	d := country.Draft{OperationID: "018f6b2e-0000-7000-8000-" + number, UniqueNumber: "U-" + number, Transaction: tx, Totals: totals, Supplier: company(code), Location: time.UTC, Now: day.Add(time.Minute)}
+	d := country.Draft{OperationID: "018f6b2e-0000-7000-8000-" + number, UniqueNumber: "U-" + number, Transaction: tx,
+		Totals: totals, Supplier: company(code), Location: time.UTC, Now: day.Add(time.Minute)}
 	if tx.Kind != transaction.Invoice {
 		d.Original = &country.Original{Transaction: transaction.Transaction{Number: "R-1", Date: day.AddDate(0, -1, 0)}}
 	}
@@ -71,7 +79,9 @@ func draft(t testing.TB, code, number string, change func(*transaction.Transacti
 func belgian(t testing.TB) []packtest.Case {
 	return []packtest.Case{
 		{Name: "invoice", Draft: draft(t, "BE", "R-2026-1", nil)},
-		{Name: "credit", Draft: draft(t, "BE", "R-2026-2", func(tx *transaction.Transaction) { tx.Kind = transaction.Credit })},
+		{Name: "credit", Draft: draft(t, "BE", "R-2026-2", func(tx *transaction.Transaction) {
+			tx.Kind = transaction.Credit
+		})},
 		{Name: "adjustment", Draft: draft(t, "BE", "R-2026-3", func(tx *transaction.Transaction) {
 			tx.Kind = transaction.Adjustment
 			tx.Items[0].UnitPrice = -tx.Items[0].UnitPrice
@@ -124,22 +134,25 @@ func ubl(t *testing.T, reports [][]byte) {
 }
 
 func TestBelgiumPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, packOf(t, "BE"), packtest.Options{Name: "be", Cases: belgian(t), Credentials: token, Schema: ubl, Abilities: packtest.Abilities{Say: say}})
+	packtest.Exercise(t, packOf(t, "BE"), packtest.Options{Name: "be", Cases: belgian(t), Credentials: token, Schema: ubl,
+		Abilities: packtest.Abilities{Say: say}})
 }
 
 func TestGermanyPassesTheSuite(t *testing.T) {
 	german := func(tx *transaction.Transaction) {
-		tx.Customer = &transaction.Party{LegalName: "Bundesamt", Type: transaction.Business, EntityNumber: "04011000-1234512345-06",
-			Address: &transaction.Address{CountryCode: "DE", City: "Bonn", PostalCode: "53111", AddressLine1: "Am Markt 2"}}
+		tx.Customer = &transaction.Party{LegalName: "Bundesamt", Type: transaction.Business,
+			EntityNumber: "04011000-1234512345-06",
+			Address:      &transaction.Address{CountryCode: "DE", City: "Bonn", PostalCode: "53111", AddressLine1: "Am Markt 2"}}
 	}
 	business := func(tx *transaction.Transaction) {
 		german(tx)
 		tx.Customer.EntityNumber, tx.Customer.TaxNumber = "", "DE129273398"
 	}
-	packtest.Exercise(t, packOf(t, "DE"), packtest.Options{Name: "de", Credentials: token, Schema: ubl, Abilities: packtest.Abilities{Say: say}, Cases: []packtest.Case{
-		{Name: "to a public buyer", Draft: draft(t, "DE", "R-2026-1", german)},
-		{Name: "to a business", Draft: draft(t, "DE", "R-2026-2", business)},
-	}})
+	packtest.Exercise(t, packOf(t, "DE"), packtest.Options{Name: "de", Credentials: token, Schema: ubl,
+		Abilities: packtest.Abilities{Say: say}, Cases: []packtest.Case{
+			{Name: "to a public buyer", Draft: draft(t, "DE", "R-2026-1", german)},
+			{Name: "to a business", Draft: draft(t, "DE", "R-2026-2", business)},
+		}})
 }
 
 // Every country that has the way sends the sale of its own example.
@@ -157,7 +170,8 @@ func TestEveryCountryOfTheFamilySends(t *testing.T) {
 		sent++
 		t.Run(p.Code, func(t *testing.T) {
 			s := p.Example.Company
-			s.CountryCode, s.Settings = p.Code, country.Settings{"format": "AUTO", "delivery": "peppol", "payment_days": int64(30), "iban": "DE89370400440532013000",
+			s.CountryCode, s.Settings = p.Code, country.Settings{"format": "AUTO", "delivery": "peppol",
+				"payment_days": int64(30), "iban": "DE89370400440532013000",
 				"contact_name": "Billing", "contact_phone": "+49 30 123456", "contact_email": "billing@example.com"}
 			body, err := p.ExampleSale(country.SaleID{Transaction: "t-1", Number: "R-1", Supplier: "s1", Date: day})
 			if err != nil {
@@ -181,7 +195,8 @@ func TestEveryCountryOfTheFamilySends(t *testing.T) {
 			}
 			s.Settings["delivery"] = "peppol"
 			w := wireTo(t, p, nil)
-			f, err := w.channel.Prepare(country.Draft{OperationID: "018f6b2e-0000-7000-8000-000000000001", UniqueNumber: "U-1", Transaction: *tx, Totals: totals, Supplier: s, Location: time.UTC, Now: day})
+			f, err := w.channel.Prepare(country.Draft{OperationID: "018f6b2e-0000-7000-8000-000000000001", UniqueNumber: "U-1",
+				Transaction: *tx, Totals: totals, Supplier: s, Location: time.UTC, Now: day})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,8 +222,9 @@ func TestAddressAlonePassesTheSuite(t *testing.T) {
 		at.BaseURL += "/sbd"
 		return connect(at)
 	}
-	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true, StatusAlone: true,
-		Identity: country.Identity{Secrets: map[string]string{"driver": "plain"}}})
+	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true,
+		StatusAlone: true,
+		Identity:    country.Identity{Secrets: map[string]string{"driver": "plain"}}})
 }
 
 // With an address alone only the access point's own word proves that nothing was
@@ -261,7 +277,8 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a
 // A company that wants its invoices sent in a form that does not travel is told
 // when it is onboarded.
 func TestFormatsThatDoNotTravelAreRefusedAtOnboarding(t *testing.T) {
-	for format, refused := range map[string]bool{"AUTO": false, "PEPPOL_UBL": false, "XRECHNUNG_UBL": false, "XRECHNUNG_CII": false, "ZUGFERD": true, "NONE": true} {
+	for format, refused := range map[string]bool{"AUTO": false, "PEPPOL_UBL": false, "XRECHNUNG_UBL": false,
+		"XRECHNUNG_CII": false, "ZUGFERD": true, "NONE": true} {
 		s := company("DE")
 		s.Settings["format"] = format
 		found := slices.ContainsFunc(packOf(t, "DE").CheckCompany(s, country.Credentials{}), func(f fault.Fault) bool {
@@ -282,8 +299,9 @@ func TestCrossIndustryInvoicesTravel(t *testing.T) {
 	pack := packOf(t, "DE")
 	w := wireTo(t, pack, nil)
 	d := draft(t, "DE", "R-1", func(tx *transaction.Transaction) {
-		tx.Customer = &transaction.Party{LegalName: "Bundesamt", Type: transaction.Business, EntityNumber: "04011000-1234512345-06",
-			Address: &transaction.Address{CountryCode: "DE", City: "Bonn", PostalCode: "53111", AddressLine1: "Am Markt 2"}}
+		tx.Customer = &transaction.Party{LegalName: "Bundesamt", Type: transaction.Business,
+			EntityNumber: "04011000-1234512345-06",
+			Address:      &transaction.Address{CountryCode: "DE", City: "Bonn", PostalCode: "53111", AddressLine1: "Am Markt 2"}}
 	})
 	d.Supplier.Settings["format"] = "XRECHNUNG_CII"
 	f, err := w.channel.Prepare(d)
@@ -291,7 +309,8 @@ func TestCrossIndustryInvoicesTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := w.channel.Send(t.Context(), []country.Filing{f}, token)
-	if err != nil || r[0].Outcome != country.Accepted || w.held(t) != 1 || !bytes.Contains(f.Extra, []byte("CrossIndustryInvoice")) {
+	if err != nil || r[0].Outcome != country.Accepted || w.held(t) != 1 ||
+		!bytes.Contains(f.Extra, []byte("CrossIndustryInvoice")) {
 		t.Errorf("%+v %v", r, err)
 	}
 }

@@ -58,7 +58,8 @@ func (p phoss) submit(ctx context.Context, m message) (country.Receipt, error) {
 
 func (p phoss) hand(ctx context.Context, m message) (country.Receipt, error) {
 	address := p.at.BaseURL + "/api/outbound/submit"
-	for _, part := range []string{m.Sender.String(), m.to.String(), schemeDocument + "::" + m.Document, schemeProcess + "::" + m.Process, m.Country} {
+	for _, part := range []string{m.Sender.String(), m.to.String(), schemeDocument + "::" + m.Document,
+		schemeProcess + "::" + m.Process, m.Country} {
 		address += "/" + url.PathEscape(part)
 	}
 	reply, err := country.Request{URL: address + "?" + url.Values{"sbdhInstanceID": {m.Instance}, "custom1": {m.sha256}}.Encode(), Header: []string{"Content-Type", "application/xml", headerToken, m.token},
@@ -73,15 +74,20 @@ func (p phoss) hand(ctx context.Context, m message) (country.Receipt, error) {
 	case reply.Status == http.StatusUnauthorized:
 		return country.Receipt{}, country.Unidentified(errors.New("the access point refuses the token"))
 	case reply.Status == http.StatusNotFound:
-		return country.Receipt{}, fmt.Errorf("%w: %w: the access point has sending turned off", country.ErrNotTaken, country.ErrNoAddress)
+		return country.Receipt{}, fmt.Errorf("%w: %w: the access point has sending turned off", country.ErrNotTaken,
+			country.ErrNoAddress)
 	case reply.Status == http.StatusServiceUnavailable:
-		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body, Faults: []fault.Fault{fault.Warn("", fault.AuthorityError, "the access point is not available")}}, nil
+		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body,
+			Faults: []fault.Fault{fault.Warn("", fault.AuthorityError, "the access point is not available")}}, nil
 	case reply.Status == http.StatusBadRequest && spoken, reply.Status == http.StatusUnprocessableEntity && spoken:
-		return country.Receipt{Outcome: country.Rejected, Raw: reply.Body, Faults: []fault.Fault{refused("the access point did not take the document: %s", words)}}, nil
+		return country.Receipt{Outcome: country.Rejected, Raw: reply.Body,
+			Faults: []fault.Fault{refused("the access point did not take the document: %s", words)}}, nil
 	case !told || report.Instance != m.Instance:
-		return country.Receipt{}, fmt.Errorf("the access point answered %d with something that is no report of %s", reply.Status, m.Instance)
+		return country.Receipt{}, fmt.Errorf("the access point answered %d with something that is no report of %s",
+			reply.Status, m.Instance)
 	case reply.Status == http.StatusUnprocessableEntity:
-		return country.Receipt{Outcome: country.Pending, Handle: m.Instance, Document: reply.Body, Format: "JSON", Raw: reply.Body}, nil
+		return country.Receipt{Outcome: country.Pending, Handle: m.Instance, Document: reply.Body, Format: "JSON",
+			Raw: reply.Body}, nil
 	case reply.Status == http.StatusOK && report.Success:
 		return country.Receipt{Outcome: country.Accepted, AuthorityID1: m.Instance, AuthorityID2: report.Message, SHA256: m.sha256,
 			Document: reply.Body, Format: "JSON", Raw: reply.Body}, nil
@@ -108,7 +114,8 @@ type transmission struct {
 }
 
 func (p phoss) find(ctx context.Context, m message) (country.Receipt, error) {
-	reply, err := country.Request{Method: http.MethodGet, URL: p.at.BaseURL + "/api/outbound/status/" + url.PathEscape(m.Instance) + "?includeArchive=true",
+	reply, err := country.Request{Method: http.MethodGet,
+		URL:    p.at.BaseURL + "/api/outbound/status/" + url.PathEscape(m.Instance) + "?includeArchive=true",
 		Header: []string{headerToken, m.token}, BytesMax: answerMax}.Do(ctx, p.at.HTTP)
 	if err != nil {
 		return country.Receipt{}, err
@@ -130,14 +137,16 @@ func (p phoss) find(ctx context.Context, m message) (country.Receipt, error) {
 
 // receipt says what a status means.
 func (t transmission) receipt(m message, raw []byte) (country.Receipt, error) {
-	out := country.Receipt{AuthorityID1: m.Instance, SHA256: t.Custom1, Handle: m.Instance, Document: raw, Format: "JSON", Raw: raw, News: t.news(m.Instance)}
+	out := country.Receipt{AuthorityID1: m.Instance, SHA256: t.Custom1, Handle: m.Instance, Document: raw, Format: "JSON",
+		Raw: raw, News: t.news(m.Instance)}
 	if at, err := time.Parse(time.RFC3339, t.Completed); err == nil {
 		out.At = at
 	}
 	switch t.Status {
 	case "sent":
 		out.Outcome = country.Accepted // its AS4 message id was in an answer that got lost, or in none
-		out.Faults = []fault.Fault{fault.Warn("tax_authority_id_2", fault.AuthorityIDUnavailable, "is not known: the access point's status does not say it")}
+		out.Faults = []fault.Fault{fault.Warn("tax_authority_id_2", fault.AuthorityIDUnavailable,
+			"is not known: the access point's status does not say it")}
 	case "pending", "sending", "failed": // failed: it is tried again
 		out.Outcome, out.At = country.Pending, time.Time{}
 	case "rejected", "permanently_failed":
@@ -158,7 +167,8 @@ func (t transmission) news(instance string) []country.News {
 	case "received_ap":
 		n.Code, n.Name, n.Message = "AP", "Accepted", "the receiver's access point has delivered the invoice"
 	case "received_ab":
-		n.Code, n.Name, n.Message = "AB", "Acknowledged", "the receiver's access point has passed the invoice on, and cannot confirm that it arrived"
+		n.Code, n.Name, n.Message = "AB", "Acknowledged",
+			"the receiver's access point has passed the invoice on, and cannot confirm that it arrived"
 	case "received_re":
 		n.Code, n.Name, n.Severity = "RE", "Rejected", country.Problem
 		n.Message = "the receiver's access point has rejected the invoice; the buyer does not have it"

@@ -55,7 +55,8 @@ func wireTo(t *testing.T, pack country.Pack, further func(url string) country.At
 		}
 	})
 	if further != nil {
-		atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1, Identity: country.Identity{Secrets: w.network(t)}}})
+		atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1,
+			Identity: country.Identity{Secrets: w.network(t)}}})
 	}
 	if w.channel, err = atlas.Channel(pack.Code, false); err != nil {
 		t.Fatal(err)
@@ -121,15 +122,23 @@ func TestReceiverIsLookedUpBeforeAnythingIsSent(t *testing.T) {
 	}{
 		"registered":           {nil, country.Accepted, "", ""},
 		"under its VAT number": {map[string]string{buyer: gone}, country.Accepted, "", ""},
-		"nowhere":              {map[string]string{buyer: gone, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "the receiver is not registered on Peppol (" + buyer},
-		"takes credits alone":  {map[string]string{buyer: `{"documents":["CreditNote"]}`, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "does not take this type"},
-		"out of service":       {map[string]string{buyer: `{"expired":true}`, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "at present"},
-		"wrong signature":      {map[string]string{buyer: `{"signature":"wrong"}`}, country.NotTaken, fault.AuthorityError, "not made with its certificate's key"},
-		"changed answer":       {map[string]string{buyer: `{"signature":"changed"}`}, country.NotTaken, fault.AuthorityError, "not what was signed"},
-		"broken register":      {map[string]string{buyer: `{"gone":true}`}, country.NotTaken, fault.AuthorityError, "answers 500"},
-		"led in circles":       {map[string]string{buyer: `{"redirected":true}`}, country.NotTaken, fault.AuthorityError, "from one address to another"},
-		"private address":      {map[string]string{buyer: `{"elsewhere":"https://10.1.2.3/smp"}`}, country.NotTaken, fault.AuthorityError, "refused"},
-		"nobody there":         {map[string]string{buyer: `{"elsewhere":"` + nobody(t) + `/smp"}`}, country.NotTaken, fault.AuthorityUnreachable, "refused"},
+		"nowhere": {map[string]string{buyer: gone, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected,
+			"the receiver is not registered on Peppol (" + buyer},
+		"takes credits alone": {map[string]string{buyer: `{"documents":["CreditNote"]}`, buyerVAT: gone}, country.Rejected,
+			fault.AuthorityRejected, "does not take this type"},
+		"out of service": {map[string]string{buyer: `{"expired":true}`, buyerVAT: gone}, country.Rejected,
+			fault.AuthorityRejected, "at present"},
+		"wrong signature": {map[string]string{buyer: `{"signature":"wrong"}`}, country.NotTaken, fault.AuthorityError,
+			"not made with its certificate's key"},
+		"changed answer": {map[string]string{buyer: `{"signature":"changed"}`}, country.NotTaken, fault.AuthorityError,
+			"not what was signed"},
+		"broken register": {map[string]string{buyer: `{"gone":true}`}, country.NotTaken, fault.AuthorityError, "answers 500"},
+		"led in circles": {map[string]string{buyer: `{"redirected":true}`}, country.NotTaken, fault.AuthorityError,
+			"from one address to another"},
+		"private address": {map[string]string{buyer: `{"elsewhere":"https://10.1.2.3/smp"}`}, country.NotTaken,
+			fault.AuthorityError, "refused"},
+		"nobody there": {map[string]string{buyer: `{"elsewhere":"` + nobody(t) + `/smp"}`}, country.NotTaken,
+			fault.AuthorityUnreachable, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := wire(t, nil)
@@ -146,7 +155,8 @@ func TestReceiverIsLookedUpBeforeAnythingIsSent(t *testing.T) {
 				}
 				return
 			}
-			if w.held(t) != 0 || len(r.Faults) != 1 || r.Faults[0].Code != c.reason || !strings.Contains(r.Faults[0].Message, c.says) {
+			if w.held(t) != 0 || len(r.Faults) != 1 || r.Faults[0].Code != c.reason ||
+				!strings.Contains(r.Faults[0].Message, c.says) {
 				t.Errorf("%d held, %+v", w.held(t), r.Faults)
 			}
 		})
@@ -171,7 +181,8 @@ func TestReceiverThatRegistersIsFoundAtOnce(t *testing.T) {
 // A name server that does not answer for one receiver says nothing of the others:
 // the document waits alone, and says for whom.
 func TestNameServerInTroublePutsOffOneReceiver(t *testing.T) {
-	for habits, reason := range map[string]fault.Code{`{"silent":true}`: fault.AuthorityUnreachable, `{"failing":true}`: fault.AuthorityError} {
+	for habits, reason := range map[string]fault.Code{`{"silent":true}`: fault.AuthorityUnreachable,
+		`{"failing":true}`: fault.AuthorityError} {
 		t.Run(habits, func(t *testing.T) {
 			w := wire(t, nil)
 			put(t, w.server.URL+"/be/participants/"+buyer, habits)
@@ -181,7 +192,8 @@ func TestNameServerInTroublePutsOffOneReceiver(t *testing.T) {
 			if err != nil || r.Outcome != country.NotTaken || w.held(t) != 0 || len(r.Faults) != 1 {
 				t.Fatalf("%d held, %+v %v", w.held(t), r, err)
 			}
-			if f := r.Faults[0]; f.Code != reason || f.Type != fault.Warning || f.Field != "customer.electronic_address" || !strings.Contains(f.Message, buyer) {
+			if f := r.Faults[0]; f.Code != reason || f.Type != fault.Warning || f.Field != "customer.electronic_address" ||
+				!strings.Contains(f.Message, buyer) {
 				t.Errorf("%+v", f)
 			}
 		})
@@ -221,17 +233,20 @@ func TestCertificatesOfOthersAreNotBelieved(t *testing.T) {
 	sims := wire(t, nil)
 	said := sims.network(t)
 	delete(said, "smp_ca")
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pack}, Addresses: map[string]country.Addresses{"BE": {Test: sims.server.URL + "/be"}}, Abroad: guard.Dialer{Guard: demo}})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pack},
+		Addresses: map[string]country.Addresses{"BE": {Test: sims.server.URL + "/be"}}, Abroad: guard.Dialer{Guard: demo}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer atlas.Close()
-	atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1, Identity: country.Identity{Secrets: said}}})
+	atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1,
+		Identity: country.Identity{Secrets: said}}})
 	if sims.channel, err = atlas.Channel("BE", false); err != nil {
 		t.Fatal(err)
 	}
 	_, r, err := sims.send(t, t.Context())
-	if err != nil || r.Outcome != country.NotTaken || !strings.Contains(r.Faults[0].Message, "not one of a register") || sims.held(t) != 0 {
+	if err != nil || r.Outcome != country.NotTaken || !strings.Contains(r.Faults[0].Message, "not one of a register") ||
+		sims.held(t) != 0 {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -258,9 +273,11 @@ func TestBuyerWithoutAnElectronicAddressIsToldAtOnce(t *testing.T) {
 
 // What the operator set and cannot be so is told when it is used, before anything is sent.
 func TestIdentityThatCannotBeSo(t *testing.T) {
-	for name, value := range map[string]string{"driver": "carrier pigeon", "dns_server": "9.9.9.9", "smp_ca": "no certificate"} {
+	for name, value := range map[string]string{"driver": "carrier pigeon", "dns_server": "9.9.9.9",
+		"smp_ca": "no certificate"} {
 		pack := packOf(t, "BE")
-		if _, err := pack.Connect(country.Endpoint{BaseURL: "https://ap.example", Identity: country.Identity{Secrets: map[string]string{name: value}}}); err == nil {
+		if _, err := pack.Connect(country.Endpoint{BaseURL: "https://ap.example",
+			Identity: country.Identity{Secrets: map[string]string{name: value}}}); err == nil {
 			t.Errorf("%s %q is taken", name, value)
 		}
 	}
@@ -289,12 +306,13 @@ func TestAnswersThatSayNothing(t *testing.T) {
 		status int
 		body   string
 	}{
-		"page":                        {200, "<!DOCTYPE html><p>maintenance</p>"},
-		"another's report":            {200, `{"sbdhInstanceIdentifier":"x","overallSuccess":true}`},
-		"success that says otherwise": {200, `{"sbdhInstanceIdentifier":"ce339a26-47b3-5819-9619-40a367e02284","overallSuccess":false}`},
-		"gateway":                     {502, ""},
-		"422 of a gateway":            {422, "<html>"},
-		"too long":                    {200, strings.Repeat(" ", 2<<20)},
+		"page":             {200, "<!DOCTYPE html><p>maintenance</p>"},
+		"another's report": {200, `{"sbdhInstanceIdentifier":"x","overallSuccess":true}`},
+		"success that says otherwise": {200,
+			`{"sbdhInstanceIdentifier":"ce339a26-47b3-5819-9619-40a367e02284","overallSuccess":false}`},
+		"gateway":          {502, ""},
+		"422 of a gateway": {422, "<html>"},
+		"too long":         {200, strings.Repeat(" ", 2<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sims := wire(t, nil)
@@ -312,12 +330,14 @@ func TestAnswersThatSayNothing(t *testing.T) {
 			}))
 			defer front.Close()
 			demo, _ := guard.New(guard.Config{Demo: true})
-			atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{packOf(t, "BE")}, Addresses: map[string]country.Addresses{"BE": {Test: front.URL}}, Abroad: guard.Dialer{Guard: demo}})
+			atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{packOf(t, "BE")},
+				Addresses: map[string]country.Addresses{"BE": {Test: front.URL}}, Abroad: guard.Dialer{Guard: demo}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer atlas.Close()
-			atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1, Identity: country.Identity{Secrets: said}}})
+			atlas.Configure(map[country.Environment]country.Setup{{Code: "BE"}: {Version: 1,
+				Identity: country.Identity{Secrets: said}}})
 			if sims.channel, err = atlas.Channel("BE", false); err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,8 @@ func deducted(t *transaction.Transaction, totals transaction.Totals) (sum int64)
 }
 
 func orderReads() []string {
-	return []string{"order_items", "order_items.*.tax_breakdowns", "order_items.*.type", "order_items.*.unit_price", "order_items.*.quantity", "order_items.*.discount", "items.*.classification"}
+	return []string{"order_items", "order_items.*.tax_breakdowns", "order_items.*.type", "order_items.*.unit_price",
+		"order_items.*.quantity", "order_items.*.discount", "items.*.classification"}
 }
 
 // advances finds what an advance invoice or a settlement cannot be.
@@ -61,7 +62,8 @@ func (c *checker) advances(in country.Case) (found []fault.Fault) {
 	}
 	switch {
 	case len(t.OrderItems) == 0 && completes(t):
-		return []fault.Fault{fault.At("order_items", fault.FieldRequired, "must say what was ordered: the reason ZAL is of the last of several advances")}
+		return []fault.Fault{fault.At("order_items", fault.FieldRequired,
+			"must say what was ordered: the reason ZAL is of the last of several advances")}
 	case len(t.OrderItems) == 0:
 		return nil
 	}
@@ -92,18 +94,21 @@ func received(in country.Case, ordered int64) (found []fault.Fault) {
 	for i := range t.Items {
 		if j := t.Items[i].OnlyTax(); j >= 0 && t.Items[i].Taxes[j].Mode == transaction.Added {
 			found = append(found, fault.At(sale.TaxPath(i, j, "application_mode"), fault.ValidationMatchInvalid,
-				"must be %s on an advance: its tax is taken from what was received (art. 106f sec. 1 point 3 of the VAT act)", transaction.Included))
+				"must be %s on an advance: its tax is taken from what was received (art. 106f sec. 1 point 3 of the VAT act)",
+				transaction.Included))
 		}
 	}
 	if in.Totals.Gross <= 0 || in.Totals.Gross > ordered {
-		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must add up to what was received for the order: more than 0, and not more than its %s", amount.Text(ordered, 2)))
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid,
+			"must add up to what was received for the order: more than 0, and not more than its %s", amount.Text(ordered, 2)))
 	}
 	var before int64
 	for _, s := range t.Shares {
 		before += s.Amount
 	}
 	if completes(t) && len(t.Shares) > 0 && before+in.Totals.Gross != ordered {
-		found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must be what the advances before came to: with this one they are the whole order, %d", ordered))
+		found = append(found, fault.At("references", fault.ValidationMatchInvalid,
+			"must be what the advances before came to: with this one they are the whole order, %d", ordered))
 	}
 	return found
 }
@@ -117,17 +122,21 @@ func settlement(t *transaction.Transaction, totals transaction.Totals) (found []
 	}
 	for i := range t.Items {
 		if marked(&t.Items[i], codeAdvance) && i < len(totals.Lines) && totals.Lines[i].Gross >= 0 {
-			found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid, "must be below 0: the line deducts an advance"))
+			found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid,
+				"must be below 0: the line deducts an advance"))
 		}
 	}
 	switch {
 	case len(found) > 0:
 	case sum == 0:
-		found = append(found, fault.At("items", fault.FieldRequired, "must have lines classified {PL, ZAL} that deduct the advances, one for each rate"))
+		found = append(found, fault.At("items", fault.FieldRequired,
+			"must have lines classified {PL, ZAL} that deduct the advances, one for each rate"))
 	case len(t.Shares) > 0 && shares != sum:
-		found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must add up to what the lines classified {PL, ZAL} deduct, %d", sum))
+		found = append(found, fault.At("references", fault.ValidationMatchInvalid,
+			"must add up to what the lines classified {PL, ZAL} deduct, %d", sum))
 	case totals.Gross < 0:
-		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must not come to less than 0 after the advances: correct the advance invoices instead"))
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid,
+			"must not come to less than 0 after the advances: correct the advance invoices instead"))
 	}
 	return found
 }
@@ -142,16 +151,21 @@ func (d *document) advances() (found []fault.Fault) {
 		left += leftOf(o.Original)
 		switch {
 		case follows(d.Transaction) && was != typeAdvance && !o.Backfilled:
-			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "is no advance invoice (ZAL), to which the reasons ROZ and ZAL refer"))
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid,
+				"is no advance invoice (ZAL), to which the reasons ROZ and ZAL refer"))
 		case completes(d.Transaction) && several && o.Amount != leftOf(o.Original):
-			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.ValidationMatchInvalid, "must be what that advance came to, %d", leftOf(o.Original)))
+			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.ValidationMatchInvalid,
+				"must be what that advance came to, %d", leftOf(o.Original)))
 		case !follows(d.Transaction) && several && (was == typeAdvance || was == typeSettlement):
-			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "is an advance invoice or a settlement, which is corrected by itself (KOR_ZAL, KOR_ROZ)"))
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid,
+				"is an advance invoice or a settlement, which is corrected by itself (KOR_ZAL, KOR_ROZ)"))
 		}
 	}
 	total := d.Draft.Totals.Gross
-	if ordered, _ := transaction.Calculate(d.OrderItems); len(found) == 0 && completes(d.Transaction) && left+total != ordered.Gross {
-		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "and the advances before come to %s of %s: the last advance completes the order (art. 106f sec. 4 of the VAT act)",
+	if ordered, _ := transaction.Calculate(d.OrderItems); len(found) == 0 && completes(d.Transaction) &&
+		left+total != ordered.Gross {
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid,
+			"and the advances before come to %s of %s: the last advance completes the order (art. 106f sec. 4 of the VAT act)",
 			amount.Text(left+total, 2), amount.Text(ordered.Gross, 2)))
 	}
 	return found
@@ -260,9 +274,11 @@ func (d *document) writeOrder(w *xmltree.Writer) {
 		if i < len(old) {
 			was = "1"
 		}
-		w.Group("ZamowienieWiersz", "NrWierszaZam", strconv.Itoa(i+1), "?P_7Z", token(l.Item.Name, nameMax), "?IndeksZ", token(l.Item.Code, foreignMax),
+		w.Group("ZamowienieWiersz", "NrWierszaZam", strconv.Itoa(i+1), "?P_7Z", token(l.Item.Name, nameMax), "?IndeksZ",
+			token(l.Item.Code, foreignMax),
 			"?GTINZ", token(l.Item.EAN, 20), "P_8AZ", unit(l.Item), "P_8BZ", l.Item.Quantity.MinimalString(), "P_9AZ", d.netPrice(&l),
-			"P_11NettoZ", d.money(l.Net), "P_11VatZ", d.money(l.Tax), "?P_12Z", l.mark, "?P_12Z_XII", l.foreignRate, "?GTUZ", gtu(l.Item), "?StanPrzedZ", was)
+			"P_11NettoZ", d.money(l.Net), "P_11VatZ", d.money(l.Tax), "?P_12Z", l.mark, "?P_12Z_XII", l.foreignRate, "?GTUZ",
+			gtu(l.Item), "?StanPrzedZ", was)
 	}
 	w.End()
 }
@@ -273,7 +289,8 @@ func (d *document) advanceTexts() (texts []string) {
 		lines, value := d.orderOf(d.OrderItems)
 		currency := " " + strings.ToUpper(d.CurrencyCode)
 		for _, l := range lines {
-			texts = append(texts, fmt.Sprintf("Zamówienie: %s, %s %s, wartość netto %s, podatek %s", token(l.Item.Name, nameMax), l.Item.Quantity.MinimalString(), unit(l.Item), d.money(l.Net), d.money(l.Tax)))
+			texts = append(texts, fmt.Sprintf("Zamówienie: %s, %s %s, wartość netto %s, podatek %s",
+				token(l.Item.Name, nameMax), l.Item.Quantity.MinimalString(), unit(l.Item), d.money(l.Net), d.money(l.Tax)))
 		}
 		if len(d.Payments) > 1 && dated(d.Payments) {
 			for _, p := range d.Payments {

@@ -134,7 +134,8 @@ func (s *stranger) file(document []byte, change func(map[string]any)) said {
 	content := wire.Seal(document, s.key, s.iv)
 	plain, hidden := sha256.Sum256(document), sha256.Sum256(content)
 	in := map[string]any{
-		"invoiceHash": plain[:], "invoiceSize": len(document), "encryptedInvoiceHash": hidden[:], "encryptedInvoiceSize": len(content),
+		"invoiceHash": plain[:], "invoiceSize": len(document), "encryptedInvoiceHash": hidden[:],
+		"encryptedInvoiceSize":    len(content),
 		"encryptedInvoiceContent": content,
 	}
 	change(in)
@@ -162,9 +163,11 @@ func TestDoubleRefusesAuthenticationsInKSeFsWords(t *testing.T) {
 	}{
 		"an unknown challenge": {func(in map[string]any) { in["challenge"] = challenge }, 400, 21111},
 		"an unknown key":       {func(in map[string]any) { in["publicKeyId"] = strings.Repeat("A", 43) + "=" }, 400, 21470},
-		"no NIP":               {func(in map[string]any) { in["contextIdentifier"] = map[string]any{"type": "Nip", "value": "123"} }, 400, 21405},
-		"no Base64":            {func(in map[string]any) { in["encryptedToken"] = "!" }, 400, 21405},
-		"an unknown member":    {func(in map[string]any) { in["token"] = "x" }, 400, 21405},
+		"no NIP": {func(in map[string]any) {
+			in["contextIdentifier"] = map[string]any{"type": "Nip", "value": "123"}
+		}, 400, 21405},
+		"no Base64":         {func(in map[string]any) { in["encryptedToken"] = "!" }, 400, 21405},
+		"an unknown member": {func(in map[string]any) { in["token"] = "x" }, 400, 21405},
 	} {
 		if got := s.begin(c.change); got.status != c.status || got.code != c.code {
 			t.Errorf("%s: %+v", what, got)
@@ -181,7 +184,8 @@ func TestDoubleRefusesAuthenticationsInKSeFsWords(t *testing.T) {
 		if state.at("status", "code") != "450" {
 			t.Errorf("%s: %+v", what, state)
 		}
-		if redeemed := s.call(http.MethodPost, "/auth/token/redeem", begun.at("authenticationToken", "token"), nil); redeemed.code != 21301 {
+		if redeemed := s.call(http.MethodPost, "/auth/token/redeem", begun.at("authenticationToken", "token"),
+			nil); redeemed.code != 21301 {
 			t.Errorf("%s: redeemed %+v", what, redeemed)
 		}
 	}
@@ -194,7 +198,8 @@ func TestDoubleRefusesAuthenticationsInKSeFsWords(t *testing.T) {
 	if got := s.call(http.MethodPost, "/auth/token/redeem", bearer, nil); got.code != 21301 {
 		t.Errorf("redeemed twice: %+v", got)
 	}
-	for what, bearer := range map[string]string{"none": "", "rubbish": "a.b.c", "of another kind": bearer, "forged": s.access[:len(s.access)-4] + "AAAA"} {
+	for what, bearer := range map[string]string{"none": "", "rubbish": "a.b.c", "of another kind": bearer,
+		"forged": s.access[:len(s.access)-4] + "AAAA"} {
 		if got := s.call(http.MethodGet, "/sessions/"+s.session, bearer, nil); got.status != http.StatusUnauthorized {
 			t.Errorf("a token that is %s: %+v", what, got)
 		}
@@ -227,7 +232,9 @@ func TestDoubleRefusesSessionsAndCallsInKSeFsWords(t *testing.T) {
 		"a short key": {func(in map[string]any) {
 			in["encryption"].(map[string]any)["encryptedSymmetricKey"] = encryptFor(t, []byte("short"))
 		}, 21405},
-		"a short vector": {func(in map[string]any) { in["encryption"].(map[string]any)["initializationVector"] = []byte("short") }, 21405},
+		"a short vector": {func(in map[string]any) {
+			in["encryption"].(map[string]any)["initializationVector"] = []byte("short")
+		}, 21405},
 		"an unknown key": {func(in map[string]any) {
 			in["encryption"].(map[string]any)["publicKeyId"] = strings.Repeat("B", 43) + "="
 		}, 21470},
@@ -257,7 +264,8 @@ func TestDoubleRefusesSessionsAndCallsInKSeFsWords(t *testing.T) {
 		t.Errorf("an unknown session: %+v", got)
 	}
 	s.session = real
-	if got := s.call(http.MethodPost, "/sessions/online/"+real+"/close", s.access, nil); got.status != http.StatusNoContent {
+	if got := s.call(http.MethodPost, "/sessions/online/"+real+"/close", s.access,
+		nil); got.status != http.StatusNoContent {
 		t.Errorf("closing: %+v", got)
 	}
 	if got := s.call(http.MethodPost, "/sessions/online/"+real+"/close", s.access, nil); got.code != 21180 {
@@ -289,21 +297,23 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 		change   func(map[string]any)
 		code     string
 	}{
-		"another hash":                {document, func(in map[string]any) { in["invoiceHash"] = make([]byte, 32) }, "430"},
-		"another size":                {document, func(in map[string]any) { in["invoiceSize"] = 1 }, "430"},
-		"a byte order mark":           {"\xEF\xBB\xBF" + document, asIs, "430"},
-		"another encoding":            {swap(document, "UTF-8", "ISO-8859-2"), asIs, "430"},
-		"a processing instruction":    {swap(document, "<Naglowek>", "<?x y?><Naglowek>"), asIs, "430"},
-		"a document type":             {swap(document, "<Faktura", "<!DOCTYPE Faktura><Faktura"), asIs, "430"},
-		"a control character":         {swap(document, "Herbata", "Herb\u0082ata"), asIs, "430"},
-		"no XML":                      {"hello", asIs, "430"},
-		"cut short":                   {document[:len(document)-3], asIs, "430"},
-		"too large":                   {swap(document, "</Faktura>", "<!--"+strings.Repeat("x", ksefwire.DocumentBytesMax)+"--></Faktura>"), asIs, "430"},
-		"an attachment":               {swap(document, "</Faktura>", "<Zalacznik/></Faktura>"), asIs, "415"},
-		"another seller":              {swap(document, supplierNIP, buyerNIP), asIs, "410"},
-		"a day to come":               {swap(document, "<P_1>2025-10-07", "<P_1>"+tomorrow), asIs, "450"},
-		"a NIP that is none":          {swap(document, buyerNIP, "7740001455"), asIs, "450"},
-		"an internal id of no NIP":    {swap(document, "</Podmiot2>", "</Podmiot2><Podmiot3><DaneIdentyfikacyjne><IDWew>5260250275-00012</IDWew><Nazwa>S</Nazwa></DaneIdentyfikacyjne><Rola>8</Rola></Podmiot3>"), asIs, "450"},
+		"another hash":             {document, func(in map[string]any) { in["invoiceHash"] = make([]byte, 32) }, "430"},
+		"another size":             {document, func(in map[string]any) { in["invoiceSize"] = 1 }, "430"},
+		"a byte order mark":        {"\xEF\xBB\xBF" + document, asIs, "430"},
+		"another encoding":         {swap(document, "UTF-8", "ISO-8859-2"), asIs, "430"},
+		"a processing instruction": {swap(document, "<Naglowek>", "<?x y?><Naglowek>"), asIs, "430"},
+		"a document type":          {swap(document, "<Faktura", "<!DOCTYPE Faktura><Faktura"), asIs, "430"},
+		"a control character":      {swap(document, "Herbata", "Herb\u0082ata"), asIs, "430"},
+		"no XML":                   {"hello", asIs, "430"},
+		"cut short":                {document[:len(document)-3], asIs, "430"},
+		"too large": {swap(document, "</Faktura>",
+			"<!--"+strings.Repeat("x", ksefwire.DocumentBytesMax)+"--></Faktura>"), asIs, "430"},
+		"an attachment":      {swap(document, "</Faktura>", "<Zalacznik/></Faktura>"), asIs, "415"},
+		"another seller":     {swap(document, supplierNIP, buyerNIP), asIs, "410"},
+		"a day to come":      {swap(document, "<P_1>2025-10-07", "<P_1>"+tomorrow), asIs, "450"},
+		"a NIP that is none": {swap(document, buyerNIP, "7740001455"), asIs, "450"},
+		"an internal id of no NIP": {swap(document, "</Podmiot2>",
+			"</Podmiot2><Podmiot3><DaneIdentyfikacyjne><IDWew>5260250275-00012</IDWew><Nazwa>S</Nazwa></DaneIdentyfikacyjne><Rola>8</Rola></Podmiot3>"), asIs, "450"},
 		"an element missing":          {swap(document, "<JST>2</JST>", ""), asIs, "450"},
 		"elements out of order":       {swap(document, "<JST>2</JST><GV>2</GV>", "<GV>2</GV><JST>2</JST>"), asIs, "450"},
 		"an unknown rate":             {swap(document, "<P_12>23", "<P_12>21"), asIs, "450"},
@@ -334,10 +344,12 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 	if s.held() != 0 {
 		t.Fatalf("%d are held", s.held())
 	}
-	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "200" || !ksefwire.ValidNumber(got.at("ksefNumber")) {
+	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "200" ||
+		!ksefwire.ValidNumber(got.at("ksefNumber")) {
 		t.Errorf("as it is: %+v", got)
 	}
-	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "440" || !ksefwire.ValidNumber(got.at("status", "extensions", "originalKsefNumber")) {
+	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "440" ||
+		!ksefwire.ValidNumber(got.at("status", "extensions", "originalKsefNumber")) {
 		t.Errorf("twice: %+v", got)
 	}
 }
@@ -345,7 +357,8 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 func TestDoubleAnswersQueriesStrictly(t *testing.T) {
 	s := newStranger(t)
 	query := func(path string, change func(map[string]any)) said {
-		in := map[string]any{"subjectType": "Subject1", "dateRange": map[string]any{"dateType": "Issue", "from": "2025-10-07T00:00:00", "to": "2025-10-07T23:59:59+02:00"}}
+		in := map[string]any{"subjectType": "Subject1",
+			"dateRange": map[string]any{"dateType": "Issue", "from": "2025-10-07T00:00:00", "to": "2025-10-07T23:59:59+02:00"}}
 		change(in)
 		return s.call(http.MethodPost, "/invoices/query/metadata"+path, s.access, in)
 	}
@@ -393,7 +406,8 @@ func TestSessionThatKSeFForgotIsNoProblem(t *testing.T) {
 	held := m.mustSend("FV/1")
 	gone := country.Receipt{Outcome: country.Pending, Handle: challenge + "/" + challenge}
 	r, err := m.channel.Poll(t.Context(), m.prepare(invoice("FV/1")), gone, token())
-	if err != nil || r.Outcome != country.Accepted || !r.Duplicate || r.AuthorityID1 != held.AuthorityID1 || len(r.Document) == 0 {
+	if err != nil || r.Outcome != country.Accepted || !r.Duplicate || r.AuthorityID1 != held.AuthorityID1 ||
+		len(r.Document) == 0 {
 		t.Errorf("an invoice that is held: %+v %v", r, err)
 	}
 	f := m.prepare(invoice("FV/2"))
@@ -409,14 +423,16 @@ func TestSessionThatKSeFForgotIsNoProblem(t *testing.T) {
 func TestMagicNumbersAskForRealOutcomes(t *testing.T) {
 	m := newMinistry(t)
 	r, err := m.send("FV/1-REJECT")
-	if err != nil || r.Outcome != country.Rejected || !strings.Contains(r.Faults[0].Message, "450 Błąd weryfikacji semantyki dokumentu faktury") {
+	if err != nil || r.Outcome != country.Rejected ||
+		!strings.Contains(r.Faults[0].Message, "450 Błąd weryfikacji semantyki dokumentu faktury") {
 		t.Errorf("-REJECT: %+v %v", r, err)
 	}
 	f := m.prepare(invoice("FV/2-LOST"))
 	if _, err := m.sendFiling(f, token()); err == nil || m.held() != 1 {
 		t.Errorf("-LOST: %v, %d held", err, m.held())
 	}
-	if r, err := m.channel.Find(t.Context(), f, token()); err != nil || r.Outcome != country.Accepted || r.SHA256 != f.SHA256 {
+	if r, err := m.channel.Find(t.Context(), f, token()); err != nil || r.Outcome != country.Accepted ||
+		r.SHA256 != f.SHA256 {
 		t.Errorf("-LOST: %+v %v", r, err)
 	}
 	for range 3 {

@@ -76,12 +76,15 @@ func TestLongQueueGoesInABatchSession(t *testing.T) {
 	filings := m.queue("B", 31)
 	receipts := m.sendAll(filings)
 	m.want("thirty-one", outcomes(receipts), country.Accepted, 31)
-	if m.count(callSend) != 30 || m.count(callBatch) != 1 || m.count(callCloseBatch) != 1 || m.count(callList) != 1 || m.held() != 61 {
-		t.Errorf("%d one by one, %d batches, %d lists, %d held", m.count(callSend), m.count(callBatch), m.count(callList), m.held())
+	if m.count(callSend) != 30 || m.count(callBatch) != 1 || m.count(callCloseBatch) != 1 || m.count(callList) != 1 ||
+		m.held() != 61 {
+		t.Errorf("%d one by one, %d batches, %d lists, %d held", m.count(callSend), m.count(callBatch), m.count(callList),
+			m.held())
 	}
 	seen := map[string]bool{}
 	for i, r := range receipts {
-		if !ksefwire.ValidNumber(r.AuthorityID1) || seen[r.AuthorityID1] || r.SHA256 != filings[i].SHA256 || wire.CheckUPO(r.Document) != nil {
+		if !ksefwire.ValidNumber(r.AuthorityID1) || seen[r.AuthorityID1] || r.SHA256 != filings[i].SHA256 ||
+			wire.CheckUPO(r.Document) != nil {
 			t.Errorf("%s: %+v", filings[i].Number, r)
 		}
 		seen[r.AuthorityID1] = true
@@ -122,7 +125,8 @@ func TestBusyShopStaysInsideTheLimits(t *testing.T) {
 	if filed != 1500 || m.held() != 1500 || m.refused() != 0 {
 		t.Errorf("%d filed, %d held in %d minutes, %d calls were refused", filed, m.held(), minutes, m.refused())
 	}
-	t.Logf("1,500 invoices in %d minutes: %d one by one, %d batch sessions", minutes, m.count(callSend), m.count(callBatch))
+	t.Logf("1,500 invoices in %d minutes: %d one by one, %d batch sessions", minutes, m.count(callSend),
+		m.count(callBatch))
 }
 
 // After a 429 nobody calls in the supplier's name before the time that KSeF said.
@@ -173,8 +177,9 @@ func TestRefusedInvoiceOfABatchIsAlone(t *testing.T) {
 // Whatever fails before a package is closed took nothing.
 func TestBatchThatWasNeverClosedTookNothing(t *testing.T) {
 	for call, with := range map[string]http.HandlerFunc{
-		callBatch: text(http.StatusBadGateway, "text/html", "<html>"), "PUT /storage/*/batch-part-1": text(http.StatusForbidden, "text/plain", "no"),
-		callCloseBatch: problem(http.StatusBadRequest, 21205, ""),
+		callBatch:                     text(http.StatusBadGateway, "text/html", "<html>"),
+		"PUT /storage/*/batch-part-1": text(http.StatusForbidden, "text/plain", "no"),
+		callCloseBatch:                problem(http.StatusBadRequest, 21205, ""),
 	} {
 		m := newMinistry(t)
 		m.answer(call, with)
@@ -288,7 +293,8 @@ func TestFailedBatchGivesItsInvoicesBack(t *testing.T) {
 
 func sessionState(code int) http.HandlerFunc {
 	now := time.Now().UTC().Format(time.RFC3339)
-	return text(http.StatusOK, "application/json", fmt.Sprintf(`{"status":{"code":%d,"description":"test"},"dateCreated":%q,"dateUpdated":%q}`, code, now, now))
+	return text(http.StatusOK, "application/json",
+		fmt.Sprintf(`{"status":{"code":%d,"description":"test"},"dateCreated":%q,"dateUpdated":%q}`, code, now, now))
 }
 
 // Addresses that KSeF names are called over TLS, or at the double's own host.

@@ -54,7 +54,10 @@ func newMinistry(t testing.TB) *ministry {
 	m := &ministry{t: t, desk: desk, now: time.Now(), calls: map[string]int{}, spoil: map[string][]http.HandlerFunc{}}
 	m.double = ksef.Habits{Now: m.clock}.New(desk)
 	m.server = httptest.NewServer(http.HandlerFunc(m.serve))
-	m.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	m.client = &http.Client{Transport: &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 	t.Cleanup(func() {
 		m.client.CloseIdleConnections()
 		m.server.Close()
@@ -229,7 +232,8 @@ func problem(status int, code int, retry string) http.HandlerFunc {
 			w.Header().Set("Retry-After", retry)
 		}
 		w.WriteHeader(status)
-		body := map[string]any{"title": http.StatusText(status), "status": status, "instance": "/", "detail": "test", "timestamp": time.Now(), "traceId": "x"}
+		body := map[string]any{"title": http.StatusText(status), "status": status, "instance": "/", "detail": "test",
+			"timestamp": time.Now(), "traceId": "x"}
 		if status == http.StatusBadRequest {
 			body["errors"] = []map[string]any{{"code": code, "description": "test"}}
 		}
@@ -244,8 +248,10 @@ func state(code int, extensions map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"ordinalNumber": 1, "referenceNumber": r.URL.Path[len(r.URL.Path)-36:], "invoiceHash": "UtQp9Gpc51y+u3xApZjIjgkpZ01js+J8KflSPW8WzIE=",
-			"invoicingDate": time.Now(), "status": map[string]any{"code": code, "description": "Opis", "details": []string{"Szczegół"}, "extensions": extensions},
+			"ordinalNumber": 1, "referenceNumber": r.URL.Path[len(r.URL.Path)-36:],
+			"invoiceHash":   "UtQp9Gpc51y+u3xApZjIjgkpZ01js+J8KflSPW8WzIE=",
+			"invoicingDate": time.Now(), "status": map[string]any{"code": code, "description": "Opis",
+				"details": []string{"Szczegół"}, "extensions": extensions},
 		})
 	}
 }
@@ -270,7 +276,8 @@ func TestOneAuthenticationAndOneSessionServeManyInvoices(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for call, want := range map[string]int{callChallenge: 1, callToken: 1, callRedeem: 1, callKeys: 1, callOpen: 1, callSend: 20, callRefresh: 0, callClose: 0} {
+	for call, want := range map[string]int{callChallenge: 1, callToken: 1, callRedeem: 1, callKeys: 1, callOpen: 1,
+		callSend: 20, callRefresh: 0, callClose: 0} {
 		if got := m.count(call); got != want {
 			t.Errorf("%s: %d times instead of %d", call, got, want)
 		}
@@ -432,7 +439,8 @@ func TestTroubleBeforeTheInvoiceTakesNothing(t *testing.T) {
 
 func TestCredentialsThatKSeFRefusesPauseTheSupplier(t *testing.T) {
 	for what, secret := range map[string]string{
-		"revoked": "20251006-EC-REVOKED", "invalid": "x-INVALID", "another's": "x|nip-" + buyerNIP + "|y", "without powers": "x-POWERLESS",
+		"revoked": "20251006-EC-REVOKED", "invalid": "x-INVALID", "another's": "x|nip-" + buyerNIP + "|y",
+		"without powers": "x-POWERLESS",
 	} {
 		m := newMinistry(t)
 		_, err := m.sendFiling(m.prepare(invoice("FV/1")), country.Credentials{Secret: secret})
@@ -442,9 +450,11 @@ func TestCredentialsThatKSeFRefusesPauseTheSupplier(t *testing.T) {
 	}
 	m := newMinistry(t)
 	for what, c := range map[string]country.Credentials{
-		"none": {}, "a wrong password": {PKCS12: certificate().PKCS12, Password: "no"}, "no certificate": {PKCS12: []byte("x")},
+		"none": {}, "a wrong password": {PKCS12: certificate().PKCS12, Password: "no"},
+		"no certificate": {PKCS12: []byte("x")},
 	} {
-		if _, err := m.sendFiling(m.prepare(invoice("FV/1")), c); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
+		if _, err := m.sendFiling(m.prepare(invoice("FV/1")), c); !errors.Is(err, country.ErrCredentials) ||
+			!errors.Is(err, country.ErrNotTaken) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -464,7 +474,8 @@ func TestCredentialsThatKSeFRefusesPauseTheSupplier(t *testing.T) {
 
 func TestStatusesOfInvoicesMeanWhatTheAPISays(t *testing.T) {
 	for code, want := range map[int]country.Outcome{
-		100: country.Pending, 150: country.Pending, 405: country.NotTaken, 435: country.NotTaken, 500: country.NotTaken, 550: country.NotTaken,
+		100: country.Pending, 150: country.Pending, 405: country.NotTaken, 435: country.NotTaken, 500: country.NotTaken,
+		550: country.NotTaken,
 		410: country.Rejected, 415: country.Rejected, 430: country.Rejected, 450: country.Rejected,
 	} {
 		m := newMinistry(t)
@@ -474,7 +485,8 @@ func TestStatusesOfInvoicesMeanWhatTheAPISays(t *testing.T) {
 			t.Errorf("%d: %+v %v", code, r, err)
 		}
 		if want == country.Rejected && (len(r.Faults) != 1 || r.Faults[0].Code != fault.AuthorityRejected ||
-			!strings.Contains(r.Faults[0].Message, fmt.Sprint(code)) || !strings.Contains(r.Faults[0].Message, "Opis: Szczegół")) {
+			!strings.Contains(r.Faults[0].Message, fmt.Sprint(code)) ||
+			!strings.Contains(r.Faults[0].Message, "Opis: Szczegół")) {
 			t.Errorf("%d: %+v", code, r.Faults)
 		}
 	}
@@ -484,7 +496,8 @@ func TestInvoiceThatKSeFDroppedIsSentAgainByThePoll(t *testing.T) {
 	m := newMinistry(t)
 	f := m.prepare(invoice("FV/1"))
 	m.answer(callStatus, state(150, nil))
-	m.answer(callSend, text(http.StatusAccepted, "application/json", `{"referenceNumber":"20251006-EE-0000000000-0000000000-00"}`))
+	m.answer(callSend, text(http.StatusAccepted, "application/json",
+		`{"referenceNumber":"20251006-EE-0000000000-0000000000-00"}`))
 	r, err := m.sendFiling(f, token())
 	if err != nil || r.Outcome != country.Pending {
 		t.Fatalf("%+v %v", r, err)
@@ -521,7 +534,8 @@ func TestAcceptedInvoiceWaitsForItsConfirmation(t *testing.T) {
 	} else if flaw := official.UPO.Schema().First(doc.Root); flaw != nil {
 		t.Errorf("the UPO: %v", flaw)
 	}
-	if err != nil || r.Outcome != country.Accepted || r.Format != "XML" || !strings.Contains(string(r.Document), r.AuthorityID1) {
+	if err != nil || r.Outcome != country.Accepted || r.Format != "XML" ||
+		!strings.Contains(string(r.Document), r.AuthorityID1) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if !ksefwire.ValidNumber(r.AuthorityID1) || len(r.AuthorityID2) != 36 || r.SHA256 != f.SHA256 || r.At.IsZero() {
@@ -546,7 +560,8 @@ func TestFoundInvoiceBringsItsConfirmation(t *testing.T) {
 		},
 	} {
 		r, err := channel().Find(t.Context(), f, token())
-		if err != nil || r.Outcome != country.Accepted || r.AuthorityID1 != sent.AuthorityID1 || r.SHA256 != f.SHA256 || len(r.AuthorityID2) != 36 {
+		if err != nil || r.Outcome != country.Accepted || r.AuthorityID1 != sent.AuthorityID1 || r.SHA256 != f.SHA256 ||
+			len(r.AuthorityID2) != 36 {
 			t.Fatalf("%s: %+v %v", what, r, err)
 		}
 		if !strings.Contains(string(r.Document), sent.AuthorityID1) {
@@ -583,7 +598,8 @@ func TestDuplicateIsResolvedByContent(t *testing.T) {
 	m := newMinistry(t)
 	sent := m.mustSend("FV/1")
 	again, err := m.send("FV/1")
-	if err != nil || again.Outcome != country.Accepted || !again.Duplicate || again.AuthorityID1 != sent.AuthorityID1 || len(again.Document) == 0 {
+	if err != nil || again.Outcome != country.Accepted || !again.Duplicate || again.AuthorityID1 != sent.AuthorityID1 ||
+		len(again.Document) == 0 {
 		t.Fatalf("ours again: %+v %v", again, err)
 	}
 	other := invoice("FV/1")
@@ -647,11 +663,13 @@ func TestListOfADayHasAllPages(t *testing.T) {
 		}
 		seen[e.Number] = true
 	}
-	if entries, err := register.Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 6}, token()); err != nil || len(entries) != 0 {
+	if entries, err := register.Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 6},
+		token()); err != nil || len(entries) != 0 {
 		t.Errorf("the day before: %d entries, %v", len(entries), err)
 	}
 	m.answer(callQuery, text(http.StatusOK, "application/json", `{"hasMore":true,"isTruncated":true,"invoices":[]}`))
-	if _, err := register.Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 7}, token()); err == nil {
+	if _, err := register.Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 7},
+		token()); err == nil {
 		t.Error("a list that KSeF cut is taken for whole")
 	}
 }

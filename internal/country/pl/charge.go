@@ -94,7 +94,8 @@ func (d *document) takeRate() {
 	}
 	was := &d.Originals[0].Transaction
 	for _, o := range d.Originals {
-		if o.Transaction.ExchangeRate == nil || !strings.EqualFold(o.Transaction.CurrencyCode, d.CurrencyCode) || !o.Transaction.ExchangeRate.Equals(*was.ExchangeRate) {
+		if o.Transaction.ExchangeRate == nil || !strings.EqualFold(o.Transaction.CurrencyCode, d.CurrencyCode) ||
+			!o.Transaction.ExchangeRate.Equals(*was.ExchangeRate) {
 			return // not known, or not one
 		}
 	}

@@ -26,12 +26,19 @@ type checker struct {
 }
 
 func (c *checker) checks() []country.Check {
-	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "transaction_date"}
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number",
+		"customer.address.country_code", "transaction_date"}
 	return []country.Check{
 		{Reads: []string{"currency_code", "exchange_rate", "items.*.unit_price", "items.*.discount"}, Find: money},
-		{Reads: partyReads("customer"), Find: func(in country.Case) []fault.Fault { return party("customer", in.Transaction.Customer) }},
+		{Reads: partyReads("customer"), Find: func(in country.Case) []fault.Fault {
+			return party("customer", in.Transaction.Customer)
+		}},
 		{Reads: partyReads("issuer"), Find: func(in country.Case) []fault.Fault { return party("issuer", in.Transaction.Issuer) }},
-		{Reads: append(partyReads("customer"), append(partyReads("third_parties.*"), "third_parties.*.role", "third_parties.*.share")...), Find: func(in country.Case) []fault.Fault { return thirdParties(in.Transaction) }},
+		{Reads: append(partyReads("customer"),
+			append(partyReads("third_parties.*"), "third_parties.*.role", "third_parties.*.share")...),
+			Find: func(in country.Case) []fault.Fault {
+				return thirdParties(in.Transaction)
+			}},
 		{Reads: filedTexts(), Find: func(in country.Case) []fault.Fault { return texts(in.Transaction) }},
 		{Reads: lines, Find: func(in country.Case) []fault.Fault {
 			var found []fault.Fault
@@ -47,14 +54,19 @@ func (c *checker) checks() []country.Check {
 		{Reads: lines, Find: func(in country.Case) []fault.Fault {
 			return append(margins(in.Transaction.Items), oneStopShop(in.Transaction)...)
 		}},
-		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"}, Find: func(in country.Case) []fault.Fault {
-			return rateDay(in.Transaction, c.by.Zone)
-		}},
-		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"), Amounts: true, Find: c.advances},
+		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"},
+			Find: func(in country.Case) []fault.Fault {
+				return rateDay(in.Transaction, c.by.Zone)
+			}},
+		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"),
+			Amounts: true, Find: c.advances},
 		{Reads: append(lines, "items"), Amounts: true, Find: nothingSold},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
-		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
-		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return addressed(in.Transaction) }},
+		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true,
+			Find: simplified},
+		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault {
+			return addressed(in.Transaction)
+		}},
 		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
 }
@@ -71,10 +83,12 @@ func money(in country.Case) []fault.Fault {
 	if decimals == 0 {
 		for i := range t.Items {
 			if price := t.Items[i].UnitPrice; price >= priceDigits || price <= -priceDigits {
-				found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid, "has more than 14 digits, which FA(3) cannot write"))
+				found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid,
+					"has more than 14 digits, which FA(3) cannot write"))
 			}
 			if i < len(in.Totals.Lines) && max(in.Totals.Lines[i].Discount, -in.Totals.Lines[i].Discount) >= priceDigits {
-				found = append(found, fault.At(fmt.Sprintf("items.%d.discount", i), fault.FieldNotValid, "comes to more than 14 digits, which FA(3) cannot write"))
+				found = append(found, fault.At(fmt.Sprintf("items.%d.discount", i), fault.FieldNotValid,
+					"comes to more than 14 digits, which FA(3) cannot write"))
 			}
 		}
 	}
@@ -131,7 +145,8 @@ func texts(t *transaction.Transaction) []fault.Fault {
 	for _, path := range filedTexts() {
 		t.EachField(path, func(at transaction.Place, text string) {
 			if !ksefwire.Takes(text) {
-				found = append(found, fault.At(at.Path(path), fault.FieldNotValid, "has characters that KSeF refuses: control characters or such that are none"))
+				found = append(found, fault.At(at.Path(path), fault.FieldNotValid,
+					"has characters that KSeF refuses: control characters or such that are none"))
 			}
 		})
 	}
@@ -139,10 +154,12 @@ func texts(t *transaction.Transaction) []fault.Fault {
 }
 
 func filedTexts() []string {
-	paths := []string{"transaction_number", "items.*.name", "items.*.unit", "items.*.description", "items.*.code", "items.*.ean", "payments.*.code"}
+	paths := []string{"transaction_number", "items.*.name", "items.*.unit", "items.*.description", "items.*.code",
+		"items.*.ean", "payments.*.code"}
 	for _, party := range []string{"customer", "issuer", "third_parties.*"} {
 		paths = append(paths, party+".legal_name", party+".trade_name", party+".entity_number", party+".tax_information.tax_number")
-		for _, member := range []string{"address_line_1", "address_line_2", "city", "postal_code", "number", "prefix", "suffix", "district",
+		for _, member := range []string{"address_line_1", "address_line_2", "city", "postal_code", "number", "prefix",
+			"suffix", "district",
 			"province", "region", "state", "canton", "neighbourhood"} {
 			paths = append(paths, party+".address."+member)
 		}
@@ -156,14 +173,16 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 	at := fmt.Sprintf("items.%d.tax_breakdowns", i)
 	j := item.OnlyTax()
 	if j < 0 {
-		return []fault.Fault{fault.At(at, fault.FieldNotValid, "must have exactly one entry that is not withheld: a line of FA(3) has one rate (P_12)")}
+		return []fault.Fault{fault.At(at, fault.FieldNotValid,
+			"must have exactly one entry that is not withheld: a line of FA(3) has one rate (P_12)")}
 	}
 	tax := item.Taxes[j]
 	at = fmt.Sprintf("%s.%d", at, j)
 	var found []fault.Fault
 	rated := tax.Type == transaction.TaxStandard || tax.Type == transaction.TaxReduced
 	if rated == tax.Rate.IsZero() {
-		found = append(found, fault.At(at+".type", fault.ValidationMatchInvalid, "does not fit the rate: %s has %s", tax.Type, map[bool]string{true: "a rate above 0", false: "the rate 0"}[rated]))
+		found = append(found, fault.At(at+".type", fault.ValidationMatchInvalid, "does not fit the rate: %s has %s",
+			tax.Type, map[bool]string{true: "a rate above 0", false: "the rate 0"}[rated]))
 	}
 	if tax.Code == "" {
 		return found
@@ -171,7 +190,8 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 	meant, known := typeOf(strings.ToUpper(tax.Code))
 	switch {
 	case !known:
-		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, POZA, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
+		found = append(found, fault.At(at+".code", fault.FieldNotValid,
+			"must be 0KR, 0WDT, 0EX, NP1, POZA, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
 	case meant != tax.Type:
 		found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
 	}

@@ -39,19 +39,32 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		change func(*country.Draft)
 		want   string
 	}{
-		"nothing wrong":      {func(*country.Draft) {}, ""},
-		"a day to come":      {func(d *country.Draft) { d.Transaction.Date = d.Now.Add(24 * time.Hour) }, "field_not_valid transaction_date"},
-		"later today":        {func(d *country.Draft) { d.Transaction.Date = time.Date(2025, 10, 7, 21, 59, 59, 0, time.UTC) }, ""},
-		"tomorrow in Warsaw": {func(d *country.Draft) { d.Transaction.Date = time.Date(2025, 10, 7, 22, 0, 0, 0, time.UTC) }, "field_not_valid transaction_date"},
+		"nothing wrong": {func(*country.Draft) {}, ""},
+		"a day to come": {func(d *country.Draft) {
+			d.Transaction.Date = d.Now.Add(24 * time.Hour)
+		}, "field_not_valid transaction_date"},
+		"later today": {func(d *country.Draft) {
+			d.Transaction.Date = time.Date(2025, 10, 7, 21, 59, 59, 0, time.UTC)
+		}, ""},
+		"tomorrow in Warsaw": {func(d *country.Draft) {
+			d.Transaction.Date = time.Date(2025, 10, 7, 22, 0, 0, 0, time.UTC)
+		}, "field_not_valid transaction_date"},
 		"before 2006": {func(d *country.Draft) {
 			d.Transaction.Date = time.Date(2005, 12, 30, 0, 0, 0, 0, time.UTC)
 			set(d, "22")
 		}, "field_not_valid transaction_date"},
-		"a rate of before 2011":  {func(d *country.Draft) { set(d, "22") }, "field_not_valid items.0.tax_breakdowns.0.rate"},
-		"that rate in 2010":      {func(d *country.Draft) { d.Transaction.Date = time.Date(2010, 5, 5, 0, 0, 0, 0, time.UTC); set(d, "22") }, ""},
-		"a rate that is none":    {func(d *country.Draft) { set(d, "19") }, "field_not_valid items.0.tax_breakdowns.0.rate"},
-		"thousandths":            {func(d *country.Draft) { d.Transaction.CurrencyCode = "KWD" }, "field_not_valid currency_code"},
-		"a currency FA(3) lacks": {func(d *country.Draft) { d.Transaction.CurrencyCode = "zwg" }, "field_not_valid currency_code"},
+		"a rate of before 2011": {func(d *country.Draft) { set(d, "22") }, "field_not_valid items.0.tax_breakdowns.0.rate"},
+		"that rate in 2010": {func(d *country.Draft) {
+			d.Transaction.Date = time.Date(2010, 5, 5, 0, 0, 0, 0, time.UTC)
+			set(d, "22")
+		}, ""},
+		"a rate that is none": {func(d *country.Draft) { set(d, "19") }, "field_not_valid items.0.tax_breakdowns.0.rate"},
+		"thousandths": {func(d *country.Draft) {
+			d.Transaction.CurrencyCode = "KWD"
+		}, "field_not_valid currency_code"},
+		"a currency FA(3) lacks": {func(d *country.Draft) {
+			d.Transaction.CurrencyCode = "zwg"
+		}, "field_not_valid currency_code"},
 		"a rate of exchange of zero": {func(d *country.Draft) {
 			zero := num.MakeAmount(0, 0)
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "EUR", &zero, "2025-10-06"
@@ -64,9 +77,15 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 			inYen(d)
 			d.Transaction.Items[0].UnitPrice = -100_000_000_000_000
 		}, "field_not_valid items.0.unit_price"},
-		"no NIP of a business":  {func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "" }, "field_required customer.tax_information.tax_number"},
-		"a NIP that is none":    {func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "7740001455" }, "field_not_valid customer.tax_information.tax_number"},
-		"a PESEL of a business": {func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "44051401359" }, "field_not_valid customer.tax_information.tax_number"},
+		"no NIP of a business": {func(d *country.Draft) {
+			d.Transaction.Customer.TaxNumber = ""
+		}, "field_required customer.tax_information.tax_number"},
+		"a NIP that is none": {func(d *country.Draft) {
+			d.Transaction.Customer.TaxNumber = "7740001455"
+		}, "field_not_valid customer.tax_information.tax_number"},
+		"a PESEL of a business": {func(d *country.Draft) {
+			d.Transaction.Customer.TaxNumber = "44051401359"
+		}, "field_not_valid customer.tax_information.tax_number"},
 		"a PESEL of a person": {func(d *country.Draft) {
 			d.Transaction.Customer.TaxNumber = "44051401359"
 			d.Transaction.Customer.Type = transaction.Individual
@@ -80,23 +99,45 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"an issuer's NIP": {func(d *country.Draft) {
 			d.Transaction.Issuer = &transaction.Party{LegalName: "X", TaxNumber: "PL7740001455"}
 		}, "field_not_valid issuer.tax_information.tax_number"},
-		"the reference country":    {func(d *country.Draft) { d.Transaction.Customer = foreignBuyer("XX", "", transaction.Individual) }, "field_not_valid customer.address.country_code"},
-		"a discouraged character":  {func(d *country.Draft) { d.Transaction.Items[0].Name = "a\u0085b\u0086" }, "field_not_valid items.0.name"},
-		"a character that is none": {func(d *country.Draft) { d.Transaction.Customer.Address.City = "\uFDD0" }, "field_not_valid customer.address.city"},
-		"no VAT entry":             {func(d *country.Draft) { d.Transaction.Items[0].Taxes = nil }, "field_required items.0.tax_breakdowns"},
+		"the reference country": {func(d *country.Draft) {
+			d.Transaction.Customer = foreignBuyer("XX", "", transaction.Individual)
+		}, "field_not_valid customer.address.country_code"},
+		"a discouraged character": {func(d *country.Draft) {
+			d.Transaction.Items[0].Name = "a\u0085b\u0086"
+		}, "field_not_valid items.0.name"},
+		"a character that is none": {func(d *country.Draft) {
+			d.Transaction.Customer.Address.City = "\uFDD0"
+		}, "field_not_valid customer.address.city"},
+		"no VAT entry": {func(d *country.Draft) {
+			d.Transaction.Items[0].Taxes = nil
+		}, "field_required items.0.tax_breakdowns"},
 		"two VAT entries": {func(d *country.Draft) {
 			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, vat("23", transaction.Included))
 		}, "field_not_valid items.0.tax_breakdowns"},
-		"exempt with a rate":      {func(d *country.Draft) { d.Transaction.Items[0].Taxes[0].Type = transaction.TaxExempt }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
-		"standard without a rate": {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Type = transaction.TaxStandard }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
-		"an unknown code":         {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Code = "E5" }, "field_not_valid items.0.tax_breakdowns.0.code"},
+		"exempt with a rate": {func(d *country.Draft) {
+			d.Transaction.Items[0].Taxes[0].Type = transaction.TaxExempt
+		}, "validation_match_invalid items.0.tax_breakdowns.0.type"},
+		"standard without a rate": {func(d *country.Draft) {
+			set(d, "0")
+			d.Transaction.Items[0].Taxes[0].Type = transaction.TaxStandard
+		}, "validation_match_invalid items.0.tax_breakdowns.0.type"},
+		"an unknown code": {func(d *country.Draft) {
+			set(d, "0")
+			d.Transaction.Items[0].Taxes[0].Code = "E5"
+		}, "field_not_valid items.0.tax_breakdowns.0.code"},
 		"a code of another type": {func(d *country.Draft) {
 			set(d, "0")
 			d.Transaction.Items[0].Taxes[0].Type = transaction.TaxZero
 			d.Transaction.Items[0].Taxes[0].Code = "ZW"
 		}, "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		"a point of the law":   {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Code = "43.1.33a" }, ""},
-		"a point that is none": {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Code = "43.1.0" }, "field_not_valid items.0.tax_breakdowns.0.code"},
+		"a point of the law": {func(d *country.Draft) {
+			set(d, "0")
+			d.Transaction.Items[0].Taxes[0].Code = "43.1.33a"
+		}, ""},
+		"a point that is none": {func(d *country.Draft) {
+			set(d, "0")
+			d.Transaction.Items[0].Taxes[0].Code = "43.1.0"
+		}, "field_not_valid items.0.tax_breakdowns.0.code"},
 	} {
 		d := invoice("FV/1")
 		c.change(&d)
@@ -134,7 +175,8 @@ func TestDocumentUpToAMegabyteIsTakenAndALargerOneIsNot(t *testing.T) {
 	for n, want := range map[int]bool{most - 8: true, most: true, most + 1: false, 1500: false} {
 		d := long(n)
 		f, err := ch.Prepare(d)
-		if (err == nil) != want || err != nil && fault.KindOf(err) != fault.Invalid || len(f.Report) > ksefwire.DocumentBytesMax {
+		if (err == nil) != want || err != nil && fault.KindOf(err) != fault.Invalid ||
+			len(f.Report) > ksefwire.DocumentBytesMax {
 			t.Errorf("%d lines: %d bytes, %v", n, len(f.Report), err)
 		}
 		// The check does not know the supplier: near the limit it refuses a little early, never late.
@@ -176,11 +218,21 @@ func TestCompanyNeedsOneWayToAuthenticate(t *testing.T) {
 		"a token":       {func(*country.Supplier) {}, token(), ""},
 		"a certificate": {func(*country.Supplier) {}, certificate(), ""},
 		"nothing":       {func(*country.Supplier) {}, country.Credentials{}, "tax_credentials.password"},
-		"a token, though a signature is asked for": {func(s *country.Supplier) { s.Settings = country.Settings{"auth": "xades"} }, token(), ""},
-		"a number that is no NIP":                  {func(s *country.Supplier) { s.TaxNumber = "5265877636" }, token(), "tax_information.tax_number"},
-		"no address":                               {func(s *country.Supplier) { s.Address = transaction.Address{CountryCode: "PL"} }, token(), "address.address_line_1"},
-		"an account of nine characters":            {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 789"} }, token(), "settings.bank_account"},
-		"an account of ten":                        {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 7890"} }, token(), ""},
+		"a token, though a signature is asked for": {func(s *country.Supplier) {
+			s.Settings = country.Settings{"auth": "xades"}
+		}, token(), ""},
+		"a number that is no NIP": {func(s *country.Supplier) {
+			s.TaxNumber = "5265877636"
+		}, token(), "tax_information.tax_number"},
+		"no address": {func(s *country.Supplier) {
+			s.Address = transaction.Address{CountryCode: "PL"}
+		}, token(), "address.address_line_1"},
+		"an account of nine characters": {func(s *country.Supplier) {
+			s.Settings = country.Settings{"bank_account": "123 456 789"}
+		}, token(), "settings.bank_account"},
+		"an account of ten": {func(s *country.Supplier) {
+			s.Settings = country.Settings{"bank_account": "123 456 7890"}
+		}, token(), ""},
 	} {
 		s := supplier()
 		c.change(&s)
@@ -199,7 +251,8 @@ func TestOnboardingTriesTheCredentials(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	enrol := func(base string, c country.Credentials) []fault.Fault {
-		return pl.Pack().Enrol(t.Context(), country.Enrolment{At: country.Endpoint{BaseURL: base, HTTP: client}, Supplier: supplier(), Credentials: c}).Faults
+		return pl.Pack().Enrol(t.Context(), country.Enrolment{At: country.Endpoint{BaseURL: base, HTTP: client},
+			Supplier: supplier(), Credentials: c}).Faults
 	}
 	for what, c := range map[string]country.Credentials{"a token": token(), "a certificate": certificate()} {
 		if faults := enrol(m.server.URL, c); len(faults) > 0 {
@@ -207,7 +260,8 @@ func TestOnboardingTriesTheCredentials(t *testing.T) {
 		}
 	}
 	faults := enrol(m.server.URL, country.Credentials{Secret: "x-REVOKED"})
-	if len(faults) != 1 || faults[0].Code != fault.CredentialsInvalid || faults[0].Field != "tax_credentials.password" || !strings.Contains(faults[0].Message, "Token unieważniony") {
+	if len(faults) != 1 || faults[0].Code != fault.CredentialsInvalid || faults[0].Field != "tax_credentials.password" ||
+		!strings.Contains(faults[0].Message, "Token unieważniony") {
 		t.Errorf("a revoked token: %+v", faults)
 	}
 	if faults := enrol("http://127.0.0.1:1", token()); len(faults) > 0 {
@@ -232,12 +286,16 @@ func TestLateInvoiceIsDeclaredOfflineWithBothCodes(t *testing.T) {
 		t.Fatal("the filing does not say that it is late")
 	}
 	r, err := m.sendFiling(f, c)
-	if err != nil || r.Outcome != country.Accepted || !strings.Contains(string(r.Document), "<TrybWysylki>Offline</TrybWysylki>") {
+	if err != nil || r.Outcome != country.Accepted ||
+		!strings.Contains(string(r.Document), "<TrybWysylki>Offline</TrybWysylki>") {
 		t.Fatalf("%+v %v\n%s", r, err, r.Document)
 	}
-	printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier, AuthorityID1: r.AuthorityID1, QRCode: f.QRCode, Filing: &f, Language: "PL"})
-	if len(printed.Codes) != 2 || printed.Codes[0].Text != f.QRCode || printed.Codes[0].Title != "OFFLINE" || printed.Codes[0].Caption != r.AuthorityID1 ||
-		printed.Codes[1].Caption != "CERTYFIKAT" || !strings.Contains(printed.Codes[1].Text, "/certificate/Nip/"+supplierNIP+"/"+supplierNIP+"/") {
+	printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier,
+		AuthorityID1: r.AuthorityID1, QRCode: f.QRCode, Filing: &f, Language: "PL"})
+	if len(printed.Codes) != 2 || printed.Codes[0].Text != f.QRCode || printed.Codes[0].Title != "OFFLINE" ||
+		printed.Codes[0].Caption != r.AuthorityID1 ||
+		printed.Codes[1].Caption != "CERTYFIKAT" || !strings.Contains(printed.Codes[1].Text,
+		"/certificate/Nip/"+supplierNIP+"/"+supplierNIP+"/") {
 		t.Errorf("%+v", printed.Codes)
 	}
 	waiting := pl.Pack().Printed(country.Issue{QRCode: f.QRCode, Filing: &f})
@@ -255,8 +313,10 @@ func TestInvoiceInTimeHasOneCode(t *testing.T) {
 	if err != nil || !strings.Contains(string(r.Document), "<TrybWysylki>Online</TrybWysylki>") {
 		t.Fatalf("%v\n%s", err, r.Document)
 	}
-	printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier, AuthorityID1: r.AuthorityID1, QRCode: f.QRCode, Filing: &f})
-	if len(printed.Codes) != 1 || printed.Codes[0].Caption != r.AuthorityID1 || printed.Identifiers[0].Value != r.AuthorityID1 {
+	printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier,
+		AuthorityID1: r.AuthorityID1, QRCode: f.QRCode, Filing: &f})
+	if len(printed.Codes) != 1 || printed.Codes[0].Caption != r.AuthorityID1 ||
+		printed.Identifiers[0].Value != r.AuthorityID1 {
 		t.Errorf("%+v", printed)
 	}
 	late := m.prepare(offline("FV/2", token())) // nobody can sign the second code
@@ -281,12 +341,14 @@ func TestLegalTextsStandOnTheDocument(t *testing.T) {
 		"reverse charge":     {"odwrotne obciążenie"},
 		"services to the EU": {"odwrotne obciążenie"},
 		"small taxpayer":     {"Zwolnienie od podatku: art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług"},
-		"adjustment":         {"Korekta do faktury FV/1 z dnia 2025-10-07, numer KSeF 5265877635-20250826-0100001AF629-AF", "Przyczyna korekty: Zwrot jednej sztuki"},
-		"foreign currency":   {"Kwota podatku: 89.03 PLN, kurs 4.26789 2025-10-03"},
-		"B2B":                nil,
+		"adjustment": {"Korekta do faktury FV/1 z dnia 2025-10-07, numer KSeF 5265877635-20250826-0100001AF629-AF",
+			"Przyczyna korekty: Zwrot jednej sztuki"},
+		"foreign currency": {"Kwota podatku: 89.03 PLN, kurs 4.26789 2025-10-03"},
+		"B2B":              nil,
 	} {
 		d := all[name]
-		printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier, Original: d.Original, Location: d.Location, Language: "PL"})
+		printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier,
+			Original: d.Original, Location: d.Location, Language: "PL"})
 		if got := strings.Join(printed.Texts, "|"); got != strings.Join(want, "|") {
 			t.Errorf("%s: %q", name, got)
 		}

@@ -38,7 +38,8 @@ func checkPeriod(t *transaction.Transaction) []fault.Fault {
 	_, wrong := time.Parse(time.DateOnly, from)
 	_, also := time.Parse(time.DateOnly, until)
 	if wrong != nil || also != nil || from > until {
-		return []fault.Fault{fault.At("reason", fault.FieldNotValid, "must name the first and the last day of a period, as 2:2026-07-01/2026-09-30")}
+		return []fault.Fault{fault.At("reason", fault.FieldNotValid,
+			"must name the first and the last day of a period, as 2:2026-07-01/2026-09-30")}
 	}
 	return nil
 }
@@ -56,10 +57,12 @@ func (d *document) correctable() []fault.Fault {
 		if i == 0 {
 			found = append(found, d.correctedBuyer(o.Transaction.Customer)...)
 		} else if identify(o.Transaction.Customer) != identify(d.Draft.Original.Transaction.Customer) {
-			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "has another buyer than the first original: a collective correction is for one (art. 106j sec. 3 of the VAT act)"))
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid,
+				"has another buyer than the first original: a collective correction is for one (art. 106j sec. 3 of the VAT act)"))
 		}
 		if day := d.suppliedOn(o); ofPeriod && (day < from || day > until) {
-			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "was supplied on %s, outside of the period that the reason names", day))
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid,
+				"was supplied on %s, outside of the period that the reason names", day))
 		}
 	}
 	return found

@@ -61,7 +61,9 @@ func TestACorrectionInForeignCurrencyHasItsOriginalsRate(t *testing.T) {
 	sold := euros("R-1", "4.25", "2025-10-06", 100_00)
 	for told, warned := range map[string]bool{"4.31": true, "4.25": false} {
 		f := m.prepare(correct(transaction.Adjustment, euros("R-2-"+told, told, "2025-11-06", -10_00), sold))
-		if text := string(f.Report); !strings.Contains(text, "<P_14_1W>-9.78<") || !strings.Contains(text, "<KursWaluty>4.25<") { // 2.30 × 4.25
+		// 2.30 × 4.25
+		if text := string(f.Report); !strings.Contains(text, "<P_14_1W>-9.78<") ||
+			!strings.Contains(text, "<KursWaluty>4.25<") {
 			t.Errorf("told %s: %s", told, text)
 		}
 		r, err := m.sendFiling(f, token())
@@ -80,7 +82,8 @@ func TestACorrectionInForeignCurrencyHasItsOriginalsRate(t *testing.T) {
 func TestAnExemptionWithoutItsGroundIsTold(t *testing.T) {
 	m := newMinistry(t)
 	for code, warned := range map[string]bool{"": true, "43.1.18": false} {
-		d := draft("Z-1"+code, polishBuyer(), goods(vat("23", transaction.Added)), work(coded(vat("0", transaction.Added), transaction.TaxExempt, code)))
+		d := draft("Z-1"+code, polishBuyer(), goods(vat("23", transaction.Added)),
+			work(coded(vat("0", transaction.Added), transaction.TaxExempt, code)))
 		d.Supplier.Settings = country.Settings{"auth": "token"}
 		d.Transaction.Date, d.Now = m.clock(), m.clock()
 		r, err := m.sendFiling(m.prepare(d), token())

@@ -45,15 +45,16 @@ func FuzzLists(f *testing.F) {
 	_, double := openDouble(f)
 	var answer []byte
 	calls := 0
-	ch, err := pl.Pack().Connect(country.Endpoint{BaseURL: "http://ksef.test", HTTP: &http.Client{Transport: within(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v2/invoices/query/metadata" {
-			double.ServeHTTP(w, r)
-			return
-		}
-		calls++
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(answer)
-	})}})
+	ch, err := pl.Pack().Connect(country.Endpoint{BaseURL: "http://ksef.test",
+		HTTP: &http.Client{Transport: within(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/invoices/query/metadata" {
+				double.ServeHTTP(w, r)
+				return
+			}
+			calls++
+			w.Header().Set("Content-Type", "application/json")
+			w.Write(answer)
+		})}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func FuzzLists(f *testing.F) {
 			} `json:"invoices"`
 		}
 		readable := json.Unmarshal(body, &said) == nil
-		entries, err := ch.(country.Register).Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 7}, token())
+		entries, err := ch.(country.Register).Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 7},
+			token())
 		if calls > wire.PagesMax {
 			t.Fatalf("%d calls for one list", calls)
 		}

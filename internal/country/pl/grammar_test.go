@@ -41,7 +41,8 @@ func TestDoubleTakesTheOfficialExamples(t *testing.T) {
 			t.Errorf("%s: %s", name, flaw)
 		}
 	}
-	upo, err := os.ReadFile(needs.Schemas(t, "pl-ksef", "upo", "przyklady", "v4-3", "kontekst-nip", "upo-faktura-kontekst-id-nip.xml"))
+	upo, err := os.ReadFile(needs.Schemas(t, "pl-ksef", "upo", "przyklady", "v4-3", "kontekst-nip",
+		"upo-faktura-kontekst-id-nip.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,10 @@ func mutated(rt *rapid.T, document string) string {
 	case "double":
 		return document[:end] + document[start:]
 	case "value":
-		value := rapid.SampledFrom([]string{"", "0", "1", "2", "3", "-1", "1.5", "1.234", "00", "x", " ", "2025-10-07", "2025-13-07", "2055-01-01", "PL", "XX", "23",
-			"9999999999", "12345678901234567", strings.Repeat("x", 256), strings.Repeat("ż", 257), strings.Repeat("x", 513), "FV  1", "oo"}).Draw(rt, "value")
+		value := rapid.SampledFrom([]string{"", "0", "1", "2", "3", "-1", "1.5", "1.234", "00", "x", " ", "2025-10-07",
+			"2025-13-07", "2055-01-01", "PL", "XX", "23",
+			"9999999999", "12345678901234567", strings.Repeat("x", 256), strings.Repeat("ż", 257), strings.Repeat("x", 513),
+			"FV  1", "oo"}).Draw(rt, "value")
 		return document[:from] + value + document[to:]
 	case "rename":
 		name := document[at[2]:at[3]]
@@ -144,7 +147,8 @@ func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 			if tax.Rate.IsZero() {
 				tax.Code = rapid.SampledFrom([]string{"", "0KR", "0WDT", "0EX", "ZW", "113", "NP1", "NP2", "OO"}).Draw(rt, "code")
 			}
-			quantity := num.MakeAmount(rapid.Int64Range(1, 5_000_000).Draw(rt, "quantity"), uint32(rapid.IntRange(0, 6).Draw(rt, "decimals")))
+			quantity := num.MakeAmount(rapid.Int64Range(1, 5_000_000).Draw(rt, "quantity"),
+				uint32(rapid.IntRange(0, 6).Draw(rt, "decimals")))
 			items = append(items, item("x", quantity, rapid.Int64Range(-100_000, 1_000_000).Draw(rt, "price"), tax))
 		}
 		d := draft("FV/1", polishBuyer(), items...)
@@ -182,7 +186,8 @@ func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 		var halves int64
 		for i := range d.Transaction.Items {
 			entry := d.Transaction.Items[i].Taxes[0]
-			if gross := d.Totals.Lines[i].Gross; entry.Rate.String() == "4" && entry.Mode != transaction.Added && gross%26 != 0 && gross%13 == 0 {
+			if gross := d.Totals.Lines[i].Gross; entry.Rate.String() == "4" && entry.Mode != transaction.Added &&
+				gross%26 != 0 && gross%13 == 0 {
 				halves += gross / max(gross, -gross)
 			}
 		}
@@ -227,7 +232,8 @@ func FuzzAnswersOfKSeF(f *testing.F) {
 	f.Add(400, "application/json", []byte(`{"exception":{"exceptionDetailList":[{"exceptionCode":21405}]}}`))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
-		no, ok := wire.ReadRefusal(country.Reply{Status: status, Header: http.Header{"Content-Type": {media}, "Retry-After": {string(body)}}, Body: body})
+		no, ok := wire.ReadRefusal(country.Reply{Status: status,
+			Header: http.Header{"Content-Type": {media}, "Retry-After": {string(body)}}, Body: body})
 		if ok && (status < 400 || status > 499) {
 			t.Errorf("status %d is read as a refusal", status)
 		}

@@ -119,7 +119,8 @@ func legalTexts(in country.Issue) []string {
 	}
 	if d.Foreign() && d.ExchangeRate != nil {
 		if tax := d.ownTax(); tax != 0 {
-			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Kwota podatku: %s PLN, kurs %s %s", amount.Text(tax, 2), d.ExchangeRate.MinimalString(), d.ExchangeRateDate)))
+			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Kwota podatku: %s PLN, kurs %s %s", amount.Text(tax, 2),
+				d.ExchangeRate.MinimalString(), d.ExchangeRateDate)))
 		}
 	}
 	return texts

@@ -26,15 +26,18 @@ func parts(t *transaction.Transaction, zone *time.Location) (found []fault.Fault
 		return nil
 	}
 	if len(t.Payments) > partsMax {
-		return []fault.Fault{fault.At("payments", fault.FieldNotValid, "must not be more than %d with their days on one advance invoice", partsMax)}
+		return []fault.Fault{fault.At("payments", fault.FieldNotValid,
+			"must not be more than %d with their days on one advance invoice", partsMax)}
 	}
 	today := t.Date.In(zone).Format(time.DateOnly)
 	for i := range t.Payments {
 		switch day := t.Payments[i].Date; {
 		case day == "":
-			found = append(found, fault.At(fmt.Sprintf("payments.%d.date", i), fault.FieldRequired, "must say when the money came, as the others do"))
+			found = append(found, fault.At(fmt.Sprintf("payments.%d.date", i), fault.FieldRequired,
+				"must say when the money came, as the others do"))
 		case day > today:
-			found = append(found, fault.At(fmt.Sprintf("payments.%d.date", i), fault.FieldNotValid, "must not be after the day of the invoice: it is when the money came"))
+			found = append(found, fault.At(fmt.Sprintf("payments.%d.date", i), fault.FieldNotValid,
+				"must not be after the day of the invoice: it is when the money came"))
 		}
 	}
 	return found

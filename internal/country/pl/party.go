@@ -67,7 +67,8 @@ func identify(p *transaction.Party) identifier {
 		return identifier{}
 	case n.Of == home:
 		return identifier{flaw: "is not a NIP: " + n.Verdict.Reason}
-	case n.Union != "" && len(n.Union) <= unionMax && territory.Of(home, p, time.Time{}, false).Apart == "": // no VAT of the Union, no such number
+	// no VAT of the Union, no such number
+	case n.Union != "" && len(n.Union) <= unionMax && territory.Of(home, p, time.Time{}, false).Apart == "":
 		return identifier{union: n.State, number: n.Union}
 	case len([]rune(number)) > foreignMax:
 		return identifier{flaw: "must be at most 50 characters long: that is all FA(3) has room for (NrID)"}
@@ -112,7 +113,8 @@ func writeAddress(w *xmltree.Writer, a transaction.Address) {
 	if first == "" {
 		return
 	}
-	w.Group("Adres", "KodKraju", cmp.Or(territory.Code(strings.ToUpper(a.CountryCode)), home), "AdresL1", first, "?AdresL2", second)
+	w.Group("Adres", "KodKraju", cmp.Or(territory.Code(strings.ToUpper(a.CountryCode)), home), "AdresL1", first,
+		"?AdresL2", second)
 }
 
 // addressLine is the first line of an address, "" where nothing is known.

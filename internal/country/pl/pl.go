@@ -107,17 +107,20 @@ func facts() country.Facts {
 		TimeZone:  "Europe/Warsaw",
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Required: append(country.InOwnCurrency(ownMoney, "the tax is stated in zloty"),
-			country.FieldRule{Field: "customer", Kind: transaction.Invoice, Reason: "an invoice names its buyer (art. 106e sec. 1 point 3 of the VAT act)"},
+			country.FieldRule{Field: "customer", Kind: transaction.Invoice,
+				Reason: "an invoice names its buyer (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2C,
 				When:   []country.Condition{{Field: "customer.tax_information.tax_number", Unless: country.Matching(".")}},
 				Reason: "a person who is named by no tax number is named by name and address (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2B,
 				Reason: "an invoice names its buyer with the address (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate (P_12 of FA(3))"},
-			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("PL")},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B,
+				When:   []country.Condition{country.In("PL")},
 				Reason: "a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"},
 		),
-		Allowed:       []country.ValueRule{{Field: "currency_code", Values: transaction.Currencies(writes), Reason: "the currencies of FA(3)"}},
+		Allowed: []country.ValueRule{{Field: "currency_code", Values: transaction.Currencies(writes),
+			Reason: "the currencies of FA(3)"}},
 		Dates:         &country.DateRule{Earliest: "2006-01-01", Latest: "2050-01-01", Today: true, Reason: "P_1 of FA(3)"},
 		TaxesPerLine:  1,
 		NumberExample: "5260001246",
@@ -136,7 +139,8 @@ func facts() country.Facts {
 		Credentials:   []string{}, // a token or a certificate: see checkCompany
 		Formats:       []string{"PDF", "XML"},
 		Authority: &country.Authority{
-			Name: "Ministerstwo Finansów", System: "KSeF 2.0 (API 2.6.0)", Protocol: "REST; FA(3) encrypted in interactive and batch sessions",
+			Name: "Ministerstwo Finansów", System: "KSeF 2.0 (API 2.6.0)",
+			Protocol: "REST; FA(3) encrypted in interactive and batch sessions",
 		},
 		Derivations:  derivations(),
 		DeadlineDays: 1,
@@ -165,13 +169,16 @@ func rates() []country.Rate {
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, Deducting: []string{typeSettlement, typeAdvance}, ReasonPattern: reasonPattern, Reasons: []country.Meaning{
-			{Code: "1", Meaning: "takes effect with the original invoice: it was wrong from the beginning (TypKorekty 1)"},
-			{Code: "2", Meaning: "takes effect with the correction: the cause came later (TypKorekty 2); what reductions have without a reason"},
-			{Code: "3", Meaning: "takes effect on another day, or on different ones (TypKorekty 3)"},
-			{Code: typeSettlement, Meaning: "no correction: the invoice after the supply (art. 106f sec. 3), of which the advance invoices that it refers to are deducted in lines classified {PL, ZAL}"},
-			{Code: typeAdvance, Meaning: "no correction: the last of several advances (art. 106f sec. 4), which with those that it refers to, each with what it came to as amount, is the whole order"},
-		}},
+		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, Deducting: []string{typeSettlement, typeAdvance},
+			ReasonPattern: reasonPattern, Reasons: []country.Meaning{
+				{Code: "1", Meaning: "takes effect with the original invoice: it was wrong from the beginning (TypKorekty 1)"},
+				{Code: "2", Meaning: "takes effect with the correction: the cause came later (TypKorekty 2); what reductions have without a reason"},
+				{Code: "3", Meaning: "takes effect on another day, or on different ones (TypKorekty 3)"},
+				{Code: typeSettlement,
+					Meaning: "no correction: the invoice after the supply (art. 106f sec. 3), of which the advance invoices that it refers to are deducted in lines classified {PL, ZAL}"},
+				{Code: typeAdvance,
+					Meaning: "no correction: the last of several advances (art. 106f sec. 4), which with those that it refers to, each with what it came to as amount, is the whole order"},
+			}},
 		{Kind: transaction.Credit, Deadline: limitation},
 		{Kind: transaction.Backfill},
 	}
@@ -180,9 +187,13 @@ func corrections() []country.Correction {
 func obligations() []country.Obligation {
 	const source = "Act of 16 June 2023 (KSeF), as the acts of 9 May 2024 and of 5 September 2025 have it; VAT act, art. 106ga and 145l to 145m"
 	return []country.Obligation{
-		{Since: "2026-02-01", Whom: "Taxpayers whose sales of 2024 were above 200 million PLN with tax; everybody receives invoices in KSeF", Source: source},
+		{Since: "2026-02-01",
+			Whom:   "Taxpayers whose sales of 2024 were above 200 million PLN with tax; everybody receives invoices in KSeF",
+			Source: source},
 		{Since: "2026-04-01", Whom: "Everybody else", Source: source},
-		{Since: "2027-01-01", Whom: "Taxpayers whose invoices of a month come to at most 10,000 PLN with tax, who may stay outside until then", Source: source},
+		{Since: "2027-01-01",
+			Whom:   "Taxpayers whose invoices of a month come to at most 10,000 PLN with tax, who may stay outside until then",
+			Source: source},
 	}
 }
 
@@ -244,7 +255,8 @@ func enrol(ctx context.Context, in country.Enrolment) (done country.Enrolled) {
 	}
 	if member, why := ch.Refused(ctx, &in.Supplier, in.Credentials); member != "" {
 		field := "tax_credentials." + member
-		done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + why}}
+		done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field,
+			Message: field + " is refused by KSeF: " + why}}
 	}
 	return done
 }
@@ -255,19 +267,22 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	var found []fault.Fault
 	switch {
 	case c.Secret == "" && len(c.PKCS12) == 0:
-		found = append(found, fault.At("tax_credentials.password", fault.FieldRequired, "must be a KSeF token, or tax_credentials.certificate_base64 a certificate"))
+		found = append(found, fault.At("tax_credentials.password", fault.FieldRequired,
+			"must be a KSeF token, or tax_credentials.certificate_base64 a certificate"))
 	}
 	if v := taxid.Check("PL", s.TaxNumber); !v.Valid {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not a NIP: %s", v.Reason))
 	}
 	if text.Join(" ", s.Address.AddressLine1, s.Address.City, s.Address.PostalCode) == "" {
-		found = append(found, fault.At("address.address_line_1", fault.FieldRequired, "must not be empty: FA(3) has the seller's address (AdresL1)"))
+		found = append(found, fault.At("address.address_line_1", fault.FieldRequired,
+			"must not be empty: FA(3) has the seller's address (AdresL1)"))
 	}
 	if token(s.LegalName, nameMax) == "" {
 		found = append(found, fault.At("legal_name", fault.FieldRequired, "must not be empty"))
 	}
 	if account := taxid.Bare(s.Settings.Text(settingBankAccount)); account != "" && (len(account) < 10 || len(account) > 34) {
-		found = append(found, fault.At("settings."+settingBankAccount, fault.FieldNotValid, "must have 10 to 34 letters and digits"))
+		found = append(found, fault.At("settings."+settingBankAccount, fault.FieldNotValid,
+			"must have 10 to 34 letters and digits"))
 	}
 	if strings.EqualFold(s.Address.CountryCode, transaction.ReferenceCode) {
 		found = append(found, fault.At("address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))

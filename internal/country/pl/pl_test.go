@@ -50,21 +50,26 @@ var ministryKey = sync.OnceValue(func() *rsa.PrivateKey {
 })
 
 func token() country.Credentials {
-	return country.Credentials{Secret: "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + supplierNIP + "|" + strings.Repeat("ab", 32)}
+	return country.Credentials{Secret: "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + supplierNIP + "|" +
+		strings.Repeat("ab", 32)}
 }
 
 func supplier() country.Supplier {
 	return country.Supplier{
-		ID: "s1", CountryCode: "PL", LegalName: "Żabka Testowa sp. z o.o.", TaxNumber: "PL" + supplierNIP, CompanyNumber: "0000123456",
-		Address:  transaction.Address{CountryCode: "PL", AddressLine1: "ul. Świętokrzyska", Number: "12", PostalCode: "00-916", City: "Warszawa"},
-		Settings: country.Settings{"auth": "token", "exemption_basis": "art. 43 ust. 1 pkt 2 ustawy o podatku od towarów i usług"},
+		ID: "s1", CountryCode: "PL", LegalName: "Żabka Testowa sp. z o.o.", TaxNumber: "PL" + supplierNIP,
+		CompanyNumber: "0000123456",
+		Address: transaction.Address{CountryCode: "PL", AddressLine1: "ul. Świętokrzyska", Number: "12",
+			PostalCode: "00-916", City: "Warszawa"},
+		Settings: country.Settings{"auth": "token",
+			"exemption_basis": "art. 43 ust. 1 pkt 2 ustawy o podatku od towarów i usług"},
 	}
 }
 
 func vat(rate, mode string) transaction.Tax { return packtest.VAT(rate, mode) }
 
 func item(name string, quantity num.Amount, price int64, taxes ...transaction.Tax) transaction.Item {
-	return transaction.Item{Name: name, Quantity: quantity, UnitPrice: price, Type: transaction.Goods, Unit: "szt.", Taxes: taxes}
+	return transaction.Item{Name: name, Quantity: quantity, UnitPrice: price, Type: transaction.Goods, Unit: "szt.",
+		Taxes: taxes}
 }
 
 func service(i transaction.Item) transaction.Item {
@@ -80,25 +85,29 @@ func coded(t transaction.Tax, kind, code string) transaction.Tax {
 // person is a consumer: named by name and address.
 func person() *transaction.Party {
 	return &transaction.Party{LegalName: "Łucja Ćwikła", Type: transaction.Individual,
-		Address: &transaction.Address{CountryCode: "PL", AddressLine1: "ul. Wiejska 4", PostalCode: "00-902", City: "Warszawa"}}
+		Address: &transaction.Address{CountryCode: "PL", AddressLine1: "ul. Wiejska 4", PostalCode: "00-902",
+			City: "Warszawa"}}
 }
 
 func polishBuyer() *transaction.Party {
 	return &transaction.Party{
-		LegalName: "Spółdzielnia „Łąka” & Synowie", Type: transaction.Business, TaxNumber: buyerNIP, TaxRegime: "VAT", EntityNumber: "K-77",
-		Address: &transaction.Address{CountryCode: "PL", AddressLine1: "Rynek 1", PostalCode: "31-042", City: "Kraków"},
+		LegalName: "Spółdzielnia „Łąka” & Synowie", Type: transaction.Business, TaxNumber: buyerNIP, TaxRegime: "VAT",
+		EntityNumber: "K-77",
+		Address:      &transaction.Address{CountryCode: "PL", AddressLine1: "Rynek 1", PostalCode: "31-042", City: "Kraków"},
 	}
 }
 
 func foreignBuyer(code, number, kind string) *transaction.Party {
 	return &transaction.Party{
 		LegalName: "Buyer Abroad", Type: kind, TaxNumber: number,
-		Address: &transaction.Address{CountryCode: code, AddressLine1: "Main Street 1", City: "Somewhere", PostalCode: "12345"},
+		Address: &transaction.Address{CountryCode: code, AddressLine1: "Main Street 1", City: "Somewhere",
+			PostalCode: "12345"},
 	}
 }
 
 func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
-	return packtest.Seller{Supplier: supplier(), Currency: "PLN", Day: day, Zone: warsaw()}.Draft(number, customer, items...)
+	return packtest.Seller{Supplier: supplier(), Currency: "PLN", Day: day, Zone: warsaw()}.Draft(number, customer,
+		items...)
 }
 
 // correct turns a draft into a correction of an original.
@@ -109,7 +118,8 @@ func correct(kind transaction.Kind, d, original country.Draft) country.Draft {
 func one() num.Amount { return num.MakeAmount(1, 0) }
 
 func invoice(number string) country.Draft {
-	return draft(number, polishBuyer(), item("Herbata <czarna> & zielona", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included)))
+	return draft(number, polishBuyer(), item("Herbata <czarna> & zielona", num.MakeAmount(3, 0), 7570,
+		vat("23", transaction.Included)))
 }
 
 func with(d country.Draft, change func(*country.Draft)) country.Draft {
@@ -134,18 +144,27 @@ func saleCases() []packtest.Case {
 		{Name: "exempt", Draft: draft("FV/5", polishBuyer(),
 			service(item("Leczenie", one(), 15000, coded(vat("0", transaction.Included), "", "43.1.18"))),
 			item("Używany wózek", one(), 5000, coded(vat("0", transaction.Included), transaction.TaxExempt, "")))},
-		{Name: "small taxpayer", Draft: draft("FV/6", polishBuyer(), service(item("Korepetycje", one(), 8000, coded(vat("0", transaction.Included), "", "113"))))},
-		{Name: "intra-EU goods", Draft: draft("FV/7", foreignBuyer("DE", "DE136695976", transaction.Business), item("Meble", num.MakeAmount(4, 0), 25000, vat("0", transaction.Added)))},
-		{Name: "export", Draft: draft("FV/8", foreignBuyer("US", "12-3456789", transaction.Business), item("Bursztyn", one(), 100000, vat("0", transaction.Added)))},
-		{Name: "services to the EU", Draft: draft("FV/9", foreignBuyer("GR", "EL094259216", transaction.Business), service(item("Programowanie", num.MakeAmount(8, 0), 20000, vat("0", transaction.Added))))},
-		{Name: "services outside the EU", Draft: draft("FV/10", foreignBuyer("CH", "", transaction.Business), service(item("Doradztwo", one(), 90000, vat("0", transaction.Added))))},
-		{Name: "reverse charge", Draft: draft("FV/11", polishBuyer(), item("Gaz", one(), 700000, coded(vat("0", transaction.Added), "", "OO")))},
+		{Name: "small taxpayer", Draft: draft("FV/6", polishBuyer(),
+			service(item("Korepetycje", one(), 8000, coded(vat("0", transaction.Included), "", "113"))))},
+		{Name: "intra-EU goods", Draft: draft("FV/7", foreignBuyer("DE", "DE136695976", transaction.Business),
+			item("Meble", num.MakeAmount(4, 0), 25000, vat("0", transaction.Added)))},
+		{Name: "export", Draft: draft("FV/8", foreignBuyer("US", "12-3456789", transaction.Business),
+			item("Bursztyn", one(), 100000, vat("0", transaction.Added)))},
+		{Name: "services to the EU", Draft: draft("FV/9", foreignBuyer("GR", "EL094259216", transaction.Business),
+			service(item("Programowanie", num.MakeAmount(8, 0), 20000, vat("0", transaction.Added))))},
+		{Name: "services outside the EU", Draft: draft("FV/10", foreignBuyer("CH", "", transaction.Business),
+			service(item("Doradztwo", one(), 90000, vat("0", transaction.Added))))},
+		{Name: "reverse charge", Draft: draft("FV/11", polishBuyer(),
+			item("Gaz", one(), 700000, coded(vat("0", transaction.Added), "", "OO")))},
 		{Name: "discount", Draft: draft("FV/12", polishBuyer(),
 			item("Rower", one(), 200000, vat("23", transaction.Included)),
-			transaction.Item{Name: "Rabat", Quantity: one(), UnitPrice: -20000, Type: transaction.Discount, Taxes: []transaction.Tax{vat("23", transaction.Included)}})},
+			transaction.Item{Name: "Rabat", Quantity: one(), UnitPrice: -20000, Type: transaction.Discount,
+				Taxes: []transaction.Tax{vat("23", transaction.Included)}})},
 		{Name: "discounts of lines", Draft: draft("FV/112", polishBuyer(),
-			lowered(item("Herbata", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included)), transaction.LineDiscount{Amount: 2710}),
-			lowered(item("Kawa", one(), 10000, vat("8", transaction.Added)), transaction.LineDiscount{Rate: num.NewAmount(125, 1)}))},
+			lowered(item("Herbata", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included)),
+				transaction.LineDiscount{Amount: 2710}),
+			lowered(item("Kawa", one(), 10000, vat("8", transaction.Added)),
+				transaction.LineDiscount{Rate: num.NewAmount(125, 1)}))},
 	}
 }
 
@@ -159,29 +178,42 @@ func specialCases() []packtest.Case {
 	yen := num.MakeAmount(2543, 5)
 	return []packtest.Case{
 		{Name: "foreign currency", Draft: with(draft("FV/13", foreignBuyer("FR", "FR39356000000", transaction.Business),
-			item("Wino", num.MakeAmount(6, 0), 1199, vat("23", transaction.Included)), service(item("Montaż", one(), 10000, vat("8", transaction.Included)))), func(d *country.Draft) {
+			item("Wino", num.MakeAmount(6, 0), 1199, vat("23", transaction.Included)),
+			service(item("Montaż", one(), 10000, vat("8", transaction.Included)))), func(d *country.Draft) {
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "eur", &rate, "2025-10-03"
 		})},
-		{Name: "currency without decimals", Draft: with(draft("FV/14", foreignBuyer("JP", "T1234567890123", transaction.Business), item("Ceramika", one(), 50000, vat("23", transaction.Included))), func(d *country.Draft) {
-			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "JPY", &yen, "2025-10-03"
-		})},
+		{Name: "currency without decimals", Draft: with(
+			draft("FV/14", foreignBuyer("JP", "T1234567890123", transaction.Business),
+				item("Ceramika", one(), 50000, vat("23", transaction.Included))), func(d *country.Draft) {
+				d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "JPY", &yen, "2025-10-03"
+			})},
 		{Name: "marketplace", Draft: with(invoice("FV/15"), func(d *country.Draft) {
-			d.Transaction.Issuer = &transaction.Party{LegalName: "Targowisko S.A.", Type: transaction.Business, TaxNumber: "PL1060000062", Address: &transaction.Address{CountryCode: "PL", City: "Gdańsk"}}
+			d.Transaction.Issuer = &transaction.Party{LegalName: "Targowisko S.A.", Type: transaction.Business,
+				TaxNumber: "PL1060000062", Address: &transaction.Address{CountryCode: "PL", City: "Gdańsk"}}
 		})},
-		{Name: "self-billing", Draft: with(invoice("FV/16"), func(d *country.Draft) { d.Transaction.Issuer = polishBuyer() })},
-		{Name: "split payment", Draft: with(draft("FV/17", polishBuyer(), item("Stal", one(), 1600000, vat("23", transaction.Added))), func(d *country.Draft) {
-			d.Supplier.Settings = country.Settings{"split_payment": true, "cash_method": true, "bank_account": "61 1090 1014 0000 0712 1981 2874"}
+		{Name: "self-billing", Draft: with(invoice("FV/16"), func(d *country.Draft) {
+			d.Transaction.Issuer = polishBuyer()
+		})},
+		{Name: "split payment", Draft: with(draft("FV/17", polishBuyer(),
+			item("Stal", one(), 1600000, vat("23", transaction.Added))), func(d *country.Draft) {
+			d.Supplier.Settings = country.Settings{"split_payment": true, "cash_method": true,
+				"bank_account": "61 1090 1014 0000 0712 1981 2874"}
 			d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 1968000}}
 		})},
 		{Name: "several payments", Draft: with(invoice("FV/18"), func(d *country.Draft) {
-			d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Amount: 10000}, {Type: "OTHER", Code: "BLIK", Amount: 12710}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Amount: 10000},
+				{Type: "OTHER", Code: "BLIK", Amount: 12710}}
 		})},
-		{Name: "withholding", Draft: draft("FV/19", polishBuyer(), service(item("Licencja", one(), 100000, vat("23", transaction.Added),
-			transaction.Tax{Rate: num.MakeAmount(20, 0), Regime: transaction.Withholding, Type: "CIT"})))},
+		{Name: "withholding", Draft: draft("FV/19", polishBuyer(),
+			service(item("Licencja", one(), 100000, vat("23", transaction.Added),
+				transaction.Tax{Rate: num.MakeAmount(20, 0), Regime: transaction.Withholding, Type: "CIT"})))},
 		{Name: "long texts", Draft: with(draft("ŻÓŁĆ/"+strings.Repeat("9", 45), &transaction.Party{
-			LegalName: strings.Repeat("Ż", 450), TradeName: strings.Repeat("ą", 450), Type: transaction.Individual, TaxNumber: "44051401359",
-			Address: &transaction.Address{CountryCode: "PL", AddressLine1: strings.Repeat("ulica ", 100), City: strings.Repeat("Miasto ", 90)},
-		}, item(strings.Repeat("ę", 200), num.MakeAmount(999999, 6), transaction.AmountMax/2, vat("23", transaction.Included))), func(d *country.Draft) {
+			LegalName: strings.Repeat("Ż", 450), TradeName: strings.Repeat("ą", 450), Type: transaction.Individual,
+			TaxNumber: "44051401359",
+			Address: &transaction.Address{CountryCode: "PL", AddressLine1: strings.Repeat("ulica ", 100),
+				City: strings.Repeat("Miasto ", 90)},
+		}, item(strings.Repeat("ę", 200), num.MakeAmount(999999, 6), transaction.AmountMax/2,
+			vat("23", transaction.Included))), func(d *country.Draft) {
 			d.Transaction.Items[0].Description = strings.Repeat("ó", 200)
 			d.Transaction.Items[0].Code = strings.Repeat("Z", 50)
 			d.Transaction.Items[0].EAN = "5901234123457"
@@ -200,18 +232,23 @@ func correctionCases() []packtest.Case {
 		{Name: "adjustment", Draft: with(correct(transaction.Adjustment, less("KOR/1"), original), func(d *country.Draft) {
 			d.Transaction.Note = "<b>Zwrot</b> jednej sztuki"
 		})},
-		{Name: "adjustment upwards", Draft: correct(transaction.Adjustment, draft("KOR/2", polishBuyer(), item("Dopłata", one(), 1000, vat("23", transaction.Added))), original)},
+		{Name: "adjustment upwards", Draft: correct(transaction.Adjustment,
+			draft("KOR/2", polishBuyer(), item("Dopłata", one(), 1000, vat("23", transaction.Added))), original)},
 		{Name: "credit", Draft: correct(transaction.Credit, invoice("KOR/3"), original)},
-		{Name: "credit of discounts of lines", Draft: correct(transaction.Credit, saleCases()[11].Draft, saleCases()[11].Draft)},
-		{Name: "credit of a discount", Draft: with(correct(transaction.Credit, saleCases()[10].Draft, saleCases()[10].Draft), func(d *country.Draft) {
-			d.Transaction.Number, d.Transaction.Items = "", saleCases()[10].Draft.Transaction.Items
-		})},
-		{Name: "adjustment of an invoice outside KSeF", Draft: with(correct(transaction.Adjustment, less("KOR/4"), original), func(d *country.Draft) {
-			d.Original.Backfilled, d.Original.AuthorityID1 = true, ""
-		})},
-		{Name: "adjustment of a backfilled invoice", Draft: with(correct(transaction.Adjustment, less("KOR/5"), original), func(d *country.Draft) {
-			d.Original.Backfilled, d.Original.AuthorityID1 = true, "5265877635-20250916-0200A0D6723E-C2"
-		})},
+		{Name: "credit of discounts of lines",
+			Draft: correct(transaction.Credit, saleCases()[11].Draft, saleCases()[11].Draft)},
+		{Name: "credit of a discount", Draft: with(correct(transaction.Credit, saleCases()[10].Draft, saleCases()[10].Draft),
+			func(d *country.Draft) {
+				d.Transaction.Number, d.Transaction.Items = "", saleCases()[10].Draft.Transaction.Items
+			})},
+		{Name: "adjustment of an invoice outside KSeF",
+			Draft: with(correct(transaction.Adjustment, less("KOR/4"), original), func(d *country.Draft) {
+				d.Original.Backfilled, d.Original.AuthorityID1 = true, ""
+			})},
+		{Name: "adjustment of a backfilled invoice",
+			Draft: with(correct(transaction.Adjustment, less("KOR/5"), original), func(d *country.Draft) {
+				d.Original.Backfilled, d.Original.AuthorityID1 = true, "5265877635-20250916-0200A0D6723E-C2"
+			})},
 	}
 }
 

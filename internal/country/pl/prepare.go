@@ -37,7 +37,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if len(report) > ksefwire.DocumentBytesMax {
 		return country.Filing{}, fault.New(fault.Invalid, "the document is too large for KSeF").With(tooLarge("", len(report)))
 	}
-	f, err := ch.Filing(&in, report, d.Number(), wire.Extra{Issued: d.Day(d.issued), Type: d.form, Moved: d.moved, Rate: d.otherRate, Unsaid: d.unsaid})
+	f, err := ch.Filing(&in, report, d.Number(),
+		wire.Extra{Issued: d.Day(d.issued), Type: d.form, Moved: d.moved, Rate: d.otherRate, Unsaid: d.unsaid})
 	if err != nil {
 		return country.Filing{}, err
 	}
@@ -51,5 +52,6 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 }
 
 func tooLarge(about string, size int) fault.Fault {
-	return fault.At("items", fault.FieldNotValid, "make a document of %s%d bytes; KSeF takes at most %d", about, size, ksefwire.DocumentBytesMax)
+	return fault.At("items", fault.FieldNotValid, "make a document of %s%d bytes; KSeF takes at most %d", about, size,
+		ksefwire.DocumentBytesMax)
 }

@@ -65,17 +65,25 @@ var grounds = []ground{
 	{"0WDT", transaction.TaxIntraEU, "", "", "0 %, intra-Community supply of goods (0 WDT)"},
 	{"0EX", transaction.TaxExport, "", "", "0 %, export of goods (0 EX)"},
 	{"NP1", transaction.TaxOutside, "", "", "place of supply outside Poland (np I)"},
-	{codeNoSupply, transaction.TaxOutside, "", "", "no supply at all: a deposit (kaucja), damages; added to the total in Rozliczenie"},
-	{codeOutsideToEU, transaction.TaxReverse, "", "", "services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
+	{codeNoSupply, transaction.TaxOutside, "", "",
+		"no supply at all: a deposit (kaucja), damages; added to the total in Rozliczenie"},
+	{codeOutsideToEU, transaction.TaxReverse, "", "",
+		"services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
 	{codeReverse, transaction.TaxReverse, "", "", "domestic reverse charge (oo)"},
 	{"ZW", transaction.TaxExempt, "", "", "exempt (zw) on the ground in the company's setting exemption_basis"},
-	{"113", transaction.TaxExempt, "P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług", "exempt, art. 113 sec. 1 and 9: small taxpayer"},
-	{"82.3", transaction.TaxExempt, "P_19A", "przepisy wydane na podstawie art. 82 ust. 3 ustawy o podatku od towarów i usług", "exempt, decree under art. 82 sec. 3"},
+	{"113", transaction.TaxExempt, "P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług",
+		"exempt, art. 113 sec. 1 and 9: small taxpayer"},
+	{"82.3", transaction.TaxExempt, "P_19A",
+		"przepisy wydane na podstawie art. 82 ust. 3 ustawy o podatku od towarów i usług", "exempt, decree under art. 82 sec. 3"},
 	{"DIR", transaction.TaxExempt, "P_19B", "art. 132 dyrektywy 2006/112/WE", "exempt, art. 132 of directive 2006/112/EC"},
-	{"MT", transaction.TaxExempt, marginField + "2", "procedura marży dla biur podróży", "taxed on the margin: travel agencies, art. 119 (P_PMarzy_2)"},
-	{"MU", transaction.TaxExempt, marginField + "3_1", "procedura marży - towary używane", "taxed on the margin: used goods, art. 120 (P_PMarzy_3_1)"},
-	{"MD", transaction.TaxExempt, marginField + "3_2", "procedura marży - dzieła sztuki", "taxed on the margin: works of art, art. 120 (P_PMarzy_3_2)"},
-	{"MA", transaction.TaxExempt, marginField + "3_3", "procedura marży - przedmioty kolekcjonerskie i antyki", "taxed on the margin: collectors' items and antiques, art. 120 (P_PMarzy_3_3)"},
+	{"MT", transaction.TaxExempt, marginField + "2", "procedura marży dla biur podróży",
+		"taxed on the margin: travel agencies, art. 119 (P_PMarzy_2)"},
+	{"MU", transaction.TaxExempt, marginField + "3_1", "procedura marży - towary używane",
+		"taxed on the margin: used goods, art. 120 (P_PMarzy_3_1)"},
+	{"MD", transaction.TaxExempt, marginField + "3_2", "procedura marży - dzieła sztuki",
+		"taxed on the margin: works of art, art. 120 (P_PMarzy_3_2)"},
+	{"MA", transaction.TaxExempt, marginField + "3_3", "procedura marży - przedmioty kolekcjonerskie i antyki",
+		"taxed on the margin: collectors' items and antiques, art. 120 (P_PMarzy_3_3)"},
 }
 
 // groundOf is what a code stands for.
@@ -103,7 +111,8 @@ func reasonCodes() (all []country.Meaning) {
 	for _, g := range grounds {
 		all = append(all, country.Meaning{Code: g.code, Meaning: g.meaning})
 	}
-	return append(all, country.Meaning{Code: "43.1.N", Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"})
+	return append(all, country.Meaning{Code: "43.1.N",
+		Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"})
 }
 
 // typeOf is the type of a tax entry that a code stands for.
@@ -119,7 +128,8 @@ func classify(f country.Facts, c country.Case) []transaction.Item {
 }
 
 // columnOf is that of a rate.
-var columnOf = map[string]column{"23": standard, "22": standard, "8": reduced, "7": reduced, "5": lowest, "4": taxi, "3": taxi}
+var columnOf = map[string]column{"23": standard, "22": standard, "8": reduced, "7": reduced, "5": lowest, "4": taxi,
+	"3": taxi}
 
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
 // It is false for a rate that FA(3) does not have.

@@ -58,7 +58,8 @@ func oneStopShop(t *transaction.Transaction) []fault.Fault {
 		}
 		at := fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
 		if t.Items[i].Taxes[j].Rate.IsZero() {
-			found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must be more than 0 with the regime OSS: it is the rate of the customer's country"))
+			found = append(found, fault.At(at+".rate", fault.FieldNotValid,
+				"must be more than 0 with the regime OSS: it is the rate of the customer's country"))
 		}
 		z := zeroCase{buyer: identify(t.Customer), customer: t.Customer, day: t.Date}
 		if t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) {
@@ -90,7 +91,8 @@ func simplified(in country.Case) []fault.Fault {
 		return nil
 	}
 	refuse := func(why string) []fault.Fault {
-		return []fault.Fault{fault.At(fmt.Sprintf("items.%d.classification", at), fault.ValidationMatchInvalid, "says UPR: %s", why)}
+		return []fault.Fault{fault.At(fmt.Sprintf("items.%d.classification", at), fault.ValidationMatchInvalid,
+			"says UPR: %s", why)}
 	}
 	if t.Customer != nil && identify(t.Customer).nip == "" {
 		return refuse("a simplified invoice names its buyer by NIP (art. 106e sec. 5 point 3 of the VAT act)")
@@ -104,7 +106,8 @@ func simplified(in country.Case) []fault.Fault {
 		return refuse("a simplified invoice is in PLN or EUR")
 	}
 	if in.Totals.Gross > limit {
-		return refuse(fmt.Sprintf("a simplified invoice is of at most 450.00 PLN or 100.00 EUR, this one of %s", amount.Text(in.Totals.Gross, 2)))
+		return refuse(fmt.Sprintf("a simplified invoice is of at most 450.00 PLN or 100.00 EUR, this one of %s",
+			amount.Text(in.Totals.Gross, 2)))
 	}
 	return nil
 }
@@ -121,7 +124,8 @@ func rateDay(t *transaction.Transaction, zone *time.Location) []fault.Fault {
 		day = supplied
 	}
 	if want := workingBefore(day).Format(time.DateOnly); t.ExchangeRateDate != want {
-		return []fault.Fault{fault.Warn("exchange_rate_date", fault.RateUnusual, "is not %s, the last working day before the supply or the invoice (art. 31a of the VAT act)", want)}
+		return []fault.Fault{fault.Warn("exchange_rate_date", fault.RateUnusual,
+			"is not %s, the last working day before the supply or the invoice (art. 31a of the VAT act)", want)}
 	}
 	return nil
 }

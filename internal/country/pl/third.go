@@ -37,9 +37,11 @@ func roles() []role {
 		{roleBuyer, "4", "Dodatkowy nabywca", "a further buyer (4)"},
 		{"PAYER", "6", "Dokonujący płatności", "who pays in the buyer's place (6)"},
 		{"JST_ISSUER", "7", "Jednostka samorządu terytorialnego - wystawca", "a unit of local government that issues (7)"},
-		{roleLocalUnit, "8", "Jednostka samorządu terytorialnego - odbiorca", "the unit of local government for which the buyer bought (8): JST is 1"},
+		{roleLocalUnit, "8", "Jednostka samorządu terytorialnego - odbiorca",
+			"the unit of local government for which the buyer bought (8): JST is 1"},
 		{"GV_ISSUER", "9", "Członek grupy VAT - wystawca", "a member of a VAT group that issues (9)"},
-		{roleGroupMember, "10", "Członek grupy VAT - odbiorca", "the member of a VAT group for which the buyer bought (10): GV is 1"},
+		{roleGroupMember, "10", "Członek grupy VAT - odbiorca",
+			"the member of a VAT group for which the buyer bought (10): GV is 1"},
 		{"EMPLOYEE", "11", "Pracownik", "an employee (11)"},
 	}
 }
@@ -72,16 +74,19 @@ func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
 		if id := internalID(p); id == "" {
 			found = append(found, party(at, p)...)
 		} else if nip, _, _ := strings.Cut(id, "-"); !taxid.Check(home, nip).Valid {
-			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldNotValid, "begins with digits that are no NIP: an internal id is the NIP of the buyer and five digits"))
+			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldNotValid,
+				"begins with digits that are no NIP: an internal id is the NIP of the buyer and five digits"))
 		}
 		if p.Role != roleLocalUnit && p.Role != roleGroupMember {
 			continue
 		}
 		if internalID(p) == "" && identify(p).nip == "" {
-			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldRequired, "must be a NIP or an internal id (NIP-12345): by it KSeF hands the invoice to the unit or the member"))
+			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldRequired,
+				"must be a NIP or an internal id (NIP-12345): by it KSeF hands the invoice to the unit or the member"))
 		}
 		if t.Customer != nil && identify(t.Customer).nip == "" {
-			found = append(found, fault.At(at+".role", fault.ValidationMatchInvalid, "does not fit: a unit of local government or a member of a VAT group belongs to a buyer with a NIP"))
+			found = append(found, fault.At(at+".role", fault.ValidationMatchInvalid,
+				"does not fit: a unit of local government or a member of a VAT group belongs to a buyer with a NIP"))
 		}
 	}
 	return found
@@ -100,7 +105,8 @@ func shares(t *transaction.Transaction) (found []fault.Fault) {
 		switch {
 		case p.Share == nil:
 		case p.Role != roleBuyer:
-			found = append(found, fault.At(at, fault.ValidationMatchInvalid, "is of a further buyer (%s), not of other third parties", roleBuyer))
+			found = append(found, fault.At(at, fault.ValidationMatchInvalid,
+				"is of a further buyer (%s), not of other third parties", roleBuyer))
 		case !p.Share.IsPositive():
 			found = append(found, fault.At(at, fault.FieldNotValid, "must be more than 0"))
 		default:
@@ -111,9 +117,11 @@ func shares(t *transaction.Transaction) (found []fault.Fault) {
 	switch {
 	case len(found) > 0 || said == 0:
 	case said < buyers:
-		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid, "must have a share for each further buyer (%s) or for none: without any the shares are equal", roleBuyer))
+		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid,
+			"must have a share for each further buyer (%s) or for none: without any the shares are equal", roleBuyer))
 	case sum.Compare(num.MakeAmount(100, 0)) >= 0:
-		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid, "must have shares of less than 100 together: the rest is the customer's"))
+		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid,
+			"must have shares of less than 100 together: the rest is the customer's"))
 	}
 	return found
 }

@@ -69,8 +69,10 @@ func elliptical(t *testing.T) *identity.Identity {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(0x01F20A5D352AE590), Subject: pkix.Name{CommonName: "Test", SerialNumber: "TINPL-" + supplierNIP},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageContentCommitment | x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(0x01F20A5D352AE590),
+		Subject:      pkix.Name{CommonName: "Test", SerialNumber: "TINPL-" + supplierNIP},
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageContentCommitment | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -102,7 +104,8 @@ func TestSecondCodeIsSignedAsKSeFWants(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest, signature := split(t, code)
-	if err := rsa.VerifyPSS(rsaID.Leaf.PublicKey.(*rsa.PublicKey), crypto.SHA256, digest[:], signature, &rsa.PSSOptions{SaltLength: 32}); err != nil {
+	if err := rsa.VerifyPSS(rsaID.Leaf.PublicKey.(*rsa.PublicKey), crypto.SHA256, digest[:], signature,
+		&rsa.PSSOptions{SaltLength: 32}); err != nil {
 		t.Errorf("RSA: %v", err)
 	}
 
@@ -111,12 +114,14 @@ func TestSecondCodeIsSignedAsKSeFWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "https://qr-test.ksef.mf.gov.pl/certificate/Nip/" + supplierNIP + "/" + supplierNIP + "/01F20A5D352AE590/" + base64.RawURLEncoding.EncodeToString(sum[:]) + "/"
+	want := "https://qr-test.ksef.mf.gov.pl/certificate/Nip/" + supplierNIP + "/" + supplierNIP + "/01F20A5D352AE590/" +
+		base64.RawURLEncoding.EncodeToString(sum[:]) + "/"
 	if !strings.HasPrefix(code, want) {
 		t.Errorf("%s does not begin with %s", code, want)
 	}
 	digest, signature = split(t, code)
-	if len(signature) != 64 || !ecdsa.Verify(ecID.Leaf.PublicKey.(*ecdsa.PublicKey), digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+	if len(signature) != 64 || !ecdsa.Verify(ecID.Leaf.PublicKey.(*ecdsa.PublicKey), digest[:],
+		new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
 		t.Errorf("EC: the signature of %d bytes does not verify", len(signature))
 	}
 }
@@ -134,12 +139,13 @@ func TestSignedChallengeIsTakenAndAnyChangeIsNot(t *testing.T) {
 				t.Fatalf("refused with %d", code)
 			}
 			for what, change := range map[string][2]string{
-				"another taxpayer":          {supplierNIP, buyerNIP},
-				"another challenge":         {"20F5EE4000", "20F5EE4001"},
-				"another time of signing":   {"<xades:SigningTime>20", "<xades:SigningTime>19"},
-				"another method":            {"certificateSubject", "certificateFingerprint"},
-				"a reference to elsewhere":  {`URI=""`, `URI="#x"`},
-				"another canonical form":    {`<ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"`, `<ds:CanonicalizationMethod Algorithm="http://www.w3.org/2006/12/xml-c14n11"`},
+				"another taxpayer":         {supplierNIP, buyerNIP},
+				"another challenge":        {"20F5EE4000", "20F5EE4001"},
+				"another time of signing":  {"<xades:SigningTime>20", "<xades:SigningTime>19"},
+				"another method":           {"certificateSubject", "certificateFingerprint"},
+				"a reference to elsewhere": {`URI=""`, `URI="#x"`},
+				"another canonical form": {`<ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"`,
+					`<ds:CanonicalizationMethod Algorithm="http://www.w3.org/2006/12/xml-c14n11"`},
 				"a signature value changed": {"<ds:SignatureValue>", "<ds:SignatureValue>AAAA"},
 			} {
 				spoilt := strings.Replace(string(body), change[0], change[1], 1)

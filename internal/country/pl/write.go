@@ -105,7 +105,8 @@ func (d *document) writeIssuer(w *xmltree.Writer) {
 }
 
 func (d *document) writeSums(w *xmltree.Writer) {
-	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M", token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
+	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M",
+		token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
 	switch {
 	case d.Period != nil:
 		w.Group("OkresFa", "P_6_Od", d.Period.From, "P_6_Do", d.Period.To)
@@ -133,7 +134,8 @@ func (d *document) writeSums(w *xmltree.Writer) {
 
 func (d *document) writeNotes(w *xmltree.Writer) {
 	w.Start("Adnotacje")
-	w.Leaves("P_16", flag(d.Set(settingCashMethod)), "P_17", flag(d.SelfBilled()), "P_18", flag(d.reversed), "P_18A", flag(d.split))
+	w.Leaves("P_16", flag(d.Set(settingCashMethod)), "P_17", flag(d.SelfBilled()), "P_18", flag(d.reversed), "P_18A",
+		flag(d.split))
 	if len(d.grounds) == 0 {
 		w.Group("Zwolnienie", "P_19N", "1")
 	} else {
@@ -214,8 +216,10 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 	if d.Foreign() && d.ExchangeRate != nil {
 		rate = d.ExchangeRate.MinimalString()
 	}
-	w.Group("FaWiersz", "NrWierszaFa", d.row(i), "?P_7", token(l.Item.Name, nameMax), "?Indeks", token(l.Item.Code, foreignMax), "?GTIN", token(l.Item.EAN, 20),
-		"P_8A", unit(l.Item), "P_8B", quantity.MinimalString(), priced, d.money(price), "?P_10", discount, total, d.money(sum), "?P_11Vat", tax,
+	w.Group("FaWiersz", "NrWierszaFa", d.row(i), "?P_7", token(l.Item.Name, nameMax), "?Indeks",
+		token(l.Item.Code, foreignMax), "?GTIN", token(l.Item.EAN, 20),
+		"P_8A", unit(l.Item), "P_8B", quantity.MinimalString(), priced, d.money(price), "?P_10", discount, total,
+		d.money(sum), "?P_11Vat", tax,
 		"?P_12", l.mark, "?P_12_XII", l.foreignRate, "?P_12_Zal_15", annex, "?GTU", gtu(l.Item), "?KursWaluty", rate)
 }
 
@@ -299,7 +303,8 @@ func (d *document) writePaid(w *xmltree.Writer) {
 		w.Leaf("ZnacznikZaplatyCzesciowej", "1")
 		for _, p := range parts {
 			code, _ := paymentForm(p)
-			w.Group("ZaplataCzesciowa", "KwotaZaplatyCzesciowej", d.money(p.Amount), "DataZaplatyCzesciowej", d.paidOn(&p), "?FormaPlatnosci", code)
+			w.Group("ZaplataCzesciowa", "KwotaZaplatyCzesciowej", d.money(p.Amount), "DataZaplatyCzesciowej", d.paidOn(&p),
+				"?FormaPlatnosci", code)
 		}
 	}
 }

@@ -28,7 +28,8 @@ type Rules struct {
 	Zone   *time.Location                        // its authority's, where the supplier's is not known
 	Typed  func(country.Case) []transaction.Item // its own types of taxes, see country.Pack.Classify
 	Number func(string) string                   // a document's number as its form has room for it; nil: as it is
-	Sign   func(*country.Draft) int64            // with which amounts are written; nil: a credit turns those of its original around
+	// with which amounts are written; nil: a credit turns those of its original around
+	Sign func(*country.Draft) int64
 }
 
 // Zone is a time zone by name, and Central Europe's without its summer on a
@@ -116,7 +117,8 @@ func Lines(items []transaction.Item, totals transaction.Totals, sign int64) []Li
 	for i := range items {
 		at := &totals.Lines[i]
 		list[i] = Line{Item: &items[i], Services: country.IsServices(items, i), At: items[i].OnlyTax(),
-			Net: sign * at.Net, Gross: sign * at.Gross, Tax: sign * (at.Gross - at.Net), Discount: sign * at.Discount, NetDiscount: sign * at.NetDiscount}
+			Net: sign * at.Net, Gross: sign * at.Gross, Tax: sign * (at.Gross - at.Net), Discount: sign * at.Discount,
+			NetDiscount: sign * at.NetDiscount}
 		for j := range items[i].Taxes {
 			if items[i].Taxes[j].Withheld() && j < len(at.Taxes) {
 				list[i].Withheld += sign * at.Taxes[j]
@@ -252,7 +254,8 @@ func Untaxed(sent, typed []transaction.Item) iter.Seq[Entry] {
 func leaving(items []transaction.Item) bool {
 	for i := range items {
 		j := items[i].OnlyTax()
-		if j >= 0 && !country.IsServices(items, i) && (items[i].Taxes[j].Type == transaction.TaxIntraEU || items[i].Taxes[j].Type == transaction.TaxExport) {
+		if j >= 0 && !country.IsServices(items, i) &&
+			(items[i].Taxes[j].Type == transaction.TaxIntraEU || items[i].Taxes[j].Type == transaction.TaxExport) {
 			return true
 		}
 	}

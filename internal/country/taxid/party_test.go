@@ -19,15 +19,22 @@ func TestPartyIsNamedByTheNumberThatItHas(t *testing.T) {
 		party *transaction.Party
 		want  taxid.Party
 	}{
-		"nobody":                        {nil, taxid.Party{Country: "PL", Of: "PL", Person: true}},
-		"at home without letters":       {at(transaction.Business, "", "526-58-77-635"), taxid.Party{Country: "PL", Of: "PL", Home: "5265877635"}},
-		"at home, living abroad":        {at(transaction.Business, "de", "PL5265877635"), taxid.Party{Country: "DE", Of: "PL", Home: "5265877635"}},
-		"of the Union by its letters":   {at(transaction.Business, "", "DE136695976"), taxid.Party{Country: "PL", Of: "DE", State: "DE", Union: "136695976"}},
-		"of the Union by its address":   {at(transaction.Business, "GR", "094259216"), taxid.Party{Country: "GR", Of: "GR", State: "EL", Union: "094259216"}},
-		"of a third country":            {at(transaction.Business, "US", "12-3456789"), taxid.Party{Country: "US", Of: "US"}},
-		"a person with a wrong number":  {at(transaction.Individual, "PL", "123"), taxid.Party{Country: "PL", Of: "PL", Person: true}},
-		"a person who names no number":  {at(transaction.Individual, "DE", " "), taxid.Party{Country: "DE", Of: "DE", Person: true}},
-		"letters of no state are shape": {at(transaction.Business, "CH", "CHE-116.281.710"), taxid.Party{Country: "CH", Of: "CH"}},
+		"nobody": {nil, taxid.Party{Country: "PL", Of: "PL", Person: true}},
+		"at home without letters": {at(transaction.Business, "", "526-58-77-635"),
+			taxid.Party{Country: "PL", Of: "PL", Home: "5265877635"}},
+		"at home, living abroad": {at(transaction.Business, "de", "PL5265877635"),
+			taxid.Party{Country: "DE", Of: "PL", Home: "5265877635"}},
+		"of the Union by its letters": {at(transaction.Business, "", "DE136695976"),
+			taxid.Party{Country: "PL", Of: "DE", State: "DE", Union: "136695976"}},
+		"of the Union by its address": {at(transaction.Business, "GR", "094259216"),
+			taxid.Party{Country: "GR", Of: "GR", State: "EL", Union: "094259216"}},
+		"of a third country": {at(transaction.Business, "US", "12-3456789"), taxid.Party{Country: "US", Of: "US"}},
+		"a person with a wrong number": {at(transaction.Individual, "PL", "123"),
+			taxid.Party{Country: "PL", Of: "PL", Person: true}},
+		"a person who names no number": {at(transaction.Individual, "DE", " "),
+			taxid.Party{Country: "DE", Of: "DE", Person: true}},
+		"letters of no state are shape": {at(transaction.Business, "CH", "CHE-116.281.710"),
+			taxid.Party{Country: "CH", Of: "CH"}},
 	} {
 		got := taxid.PartyOf("PL", c.party)
 		got.Verdict, got.Bare = taxid.Verdict{}, ""
@@ -35,7 +42,8 @@ func TestPartyIsNamedByTheNumberThatItHas(t *testing.T) {
 			t.Errorf("%s: %+v, not %+v", name, got, c.want)
 		}
 	}
-	if !taxid.Same("HU", "12892312-2-42", "HU12892312") || taxid.Same("HU", "", "") || taxid.Same("PL", "5265877635", "7740001454") || !taxid.Same("PL", "PL-123", "123") {
+	if !taxid.Same("HU", "12892312-2-42", "HU12892312") || taxid.Same("HU", "", "") ||
+		taxid.Same("PL", "5265877635", "7740001454") || !taxid.Same("PL", "PL-123", "123") {
 		t.Error("one taxpayer is not recognised")
 	}
 }

@@ -38,8 +38,9 @@ const (
 
 // Verdict is what the text of a number says.
 type Verdict struct {
-	Valid   bool
-	Country string // ISO 3166 alpha-2 in upper case (GR for Greece, also when EL was asked; XI for Northern Ireland); empty when there is no such country
+	Valid bool
+	// ISO 3166 alpha-2 in upper case (GR for Greece, also when EL was asked; XI for Northern Ireland); empty when there is no such country
+	Country string
 	Number  string // normal form: no blanks, no punctuation, no country prefix; empty when nothing could be read
 	Rule    Rule
 	Reason  string // for people: why not; empty when valid

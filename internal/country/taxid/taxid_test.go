@@ -87,7 +87,8 @@ func TestEveryRegimeOfTheLibraryHasARule(t *testing.T) {
 }
 
 func TestCountryCodes(t *testing.T) {
-	for in, want := range map[string]string{"DE": "DE", "de": "DE", "EL": "GR", "el": "GR", "GR": "GR", "XI": "XI", "XX": "XX",
+	for in, want := range map[string]string{"DE": "DE", "de": "DE", "EL": "GR", "el": "GR", "GR": "GR", "XI": "XI",
+		"XX": "XX",
 		"GB": "GB", "JP": "JP", "EU": "", "QQ": "", "": "", "D": "", "DEU": "", "ß": "", "ÄÖ": "", "1A": ""} {
 		got, ok := taxid.CountryCode(in)
 		if got != want || ok != (want != "") {
@@ -173,7 +174,8 @@ func guaranteed() map[string]string {
 	return map[string]string{
 		"EE": "999999999", "FI": "99999999", "HR": "99999999999", "HU": "99999999", "LU": "99999999", "MT": "99999999",
 		"SI": "99999999", "SK": "9929999999", "CY": "99999999A", "AT": "U99999999", "BE": "0999999999", "DE": "999999999",
-		"DK": "99999999", "IT": "99999999999", "PL": "9999999999", "SE": "999999999901", "FR": "99999999999", "IE": "9999999A",
+		"DK": "99999999", "IT": "99999999999", "PL": "9999999999", "SE": "999999999901", "FR": "99999999999",
+		"IE": "9999999A",
 		"ES": "99999999A", "CA": "999999999", "NO": "999999999", "LV": "49999999999",
 	}
 }
@@ -256,7 +258,8 @@ func complete(country, form string, n []byte, places []int) (string, bool) {
 // Countries with folded remainders still refuse most wrong last digits: of ten
 // endings at most the published number of them is valid.
 func TestAPayloadHasOneCheckDigit(t *testing.T) {
-	forms := map[string]string{"RO": "999999999", "CZ": "1999999", "GR": "99999999", "PT": "29999999", "LT": "9999999" + "1"}
+	forms := map[string]string{"RO": "999999999", "CZ": "1999999", "GR": "99999999", "PT": "29999999",
+		"LT": "9999999" + "1"}
 	for country, payload := range forms {
 		t.Run(country, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -31,8 +31,9 @@ const (
 // Place is where somebody is to the law of VAT.
 type Place struct {
 	Country string // whose VAT law holds there, by ISO 3166-1; XI for goods in Northern Ireland
-	Apart   string // the part of Country, or the territory that belongs to it, where the Union's VAT is not charged; "" elsewhere
-	Union   bool   // in the territory of the Union's VAT
+	// the part of Country, or the territory that belongs to it, where the Union's VAT is not charged; "" elsewhere
+	Apart string
+	Union bool // in the territory of the Union's VAT
 }
 
 // Entry is a line of the table: addresses of a country, all or those with one of
@@ -66,7 +67,8 @@ var table = []Entry{
 	{Country: "ES", Postal: []string{"52"}, Name: Melilla, Of: "ES", Outside: true, Source: thirdOutCustoms + "(d)"},
 	{Country: "EA", Name: CeutaMelilla, Of: "ES", Outside: true, Source: thirdOutCustoms + "(c), (d)"},
 
-	{Country: "FR", Postal: []string{"971"}, Name: "Guadeloupe", Of: "FR", Outside: true, Source: thirdInCustoms + "(c)"}, // and 97133, 97150 of two others, outside as well
+	// and 97133, 97150 of two others, outside as well
+	{Country: "FR", Postal: []string{"971"}, Name: "Guadeloupe", Of: "FR", Outside: true, Source: thirdInCustoms + "(c)"},
 	{Country: "FR", Postal: []string{"972"}, Name: "Martinique", Of: "FR", Outside: true, Source: thirdInCustoms + "(c)"},
 	{Country: "FR", Postal: []string{"973"}, Name: "French Guiana", Of: "FR", Outside: true, Source: thirdInCustoms + "(c)"},
 	{Country: "FR", Postal: []string{"974"}, Name: "Réunion", Of: "FR", Outside: true, Source: thirdInCustoms + "(c)"},
@@ -93,22 +95,30 @@ var table = []Entry{
 
 	{Country: "FI", Postal: []string{"22"}, Name: "Åland", Of: "FI", Outside: true, Source: thirdInCustoms + "(d)"},
 	{Country: "AX", Name: "Åland", Of: "FI", Outside: true, Source: thirdInCustoms + "(d)"},
-	{Country: "IT", Postal: []string{"22061"}, Name: "Campione d'Italia", Of: "IT", Outside: true, Source: thirdInCustoms + "(f)"},
-	{Country: "IT", Postal: []string{"22060"}, Towns: []string{"campione"}, Name: "Campione d'Italia", Of: "IT", Outside: true, Source: thirdInCustoms + "(f)"},
+	{Country: "IT", Postal: []string{"22061"}, Name: "Campione d'Italia", Of: "IT", Outside: true,
+		Source: thirdInCustoms + "(f)"},
+	{Country: "IT", Postal: []string{"22060"}, Towns: []string{"campione"}, Name: "Campione d'Italia", Of: "IT",
+		Outside: true, Source: thirdInCustoms + "(f)"},
 	{Country: "IT", Postal: []string{"23041"}, Name: "Livigno", Of: "IT", Outside: true, Source: thirdOutCustoms + "(e)"},
-	{Country: "IT", Postal: []string{"23030"}, Towns: []string{"livigno"}, Name: "Livigno", Of: "IT", Outside: true, Source: thirdOutCustoms + "(e)"},
+	{Country: "IT", Postal: []string{"23030"}, Towns: []string{"livigno"}, Name: "Livigno", Of: "IT", Outside: true,
+		Source: thirdOutCustoms + "(e)"},
 	{Country: "DE", Postal: []string{"27498"}, Name: "Helgoland", Of: "DE", Outside: true, Source: thirdOutCustoms + "(a)"},
 	{Country: "DE", Postal: []string{"78266"}, Name: "Büsingen", Of: "DE", Outside: true, Source: thirdOutCustoms + "(b)"},
-	{Country: "GR", Postal: []string{"63086", "63087"}, Name: "Mount Athos", Of: "GR", Outside: true, Source: thirdInCustoms + "(a)"},
-	{Country: "FO", Name: "the Faroe Islands", Of: "DK", Outside: true, Source: "Directive 2006/112/EC, art. 5(4); TFEU, art. 355(5)(a)"},
+	{Country: "GR", Postal: []string{"63086", "63087"}, Name: "Mount Athos", Of: "GR", Outside: true,
+		Source: thirdInCustoms + "(a)"},
+	{Country: "FO", Name: "the Faroe Islands", Of: "DK", Outside: true,
+		Source: "Directive 2006/112/EC, art. 5(4); TFEU, art. 355(5)(a)"},
 	{Country: "GL", Name: "Greenland", Of: "DK", Outside: true, Source: overseas},
 
 	{Country: "PT", Postal: []string{"90", "91", "92", "93", "94"}, Name: "Madeira", Of: "PT", Source: within},
 	{Country: "PT", Postal: []string{"95", "96", "97", "98", "99"}, Name: "the Azores", Of: "PT", Source: within},
 	{Country: "AT", Postal: []string{"6691"}, Name: "Jungholz", Of: "AT", Source: "Directive 2006/112/EC, art. 5(2) and 104"},
-	{Country: "AT", Postal: []string{"6991", "6992", "6993"}, Name: "Mittelberg", Of: "AT", Source: "Directive 2006/112/EC, art. 5(2) and 104"},
-	{Country: "DE", Postal: []string{"87491"}, Name: "Jungholz", Of: "AT", Source: "Directive 2006/112/EC, art. 5(2) and 104"}, // German postal codes of Austrian places
-	{Country: "DE", Postal: []string{"87567", "87568", "87569"}, Name: "Mittelberg", Of: "AT", Source: "Directive 2006/112/EC, art. 5(2) and 104"},
+	{Country: "AT", Postal: []string{"6991", "6992", "6993"}, Name: "Mittelberg", Of: "AT",
+		Source: "Directive 2006/112/EC, art. 5(2) and 104"},
+	// German postal codes of Austrian places
+	{Country: "DE", Postal: []string{"87491"}, Name: "Jungholz", Of: "AT", Source: "Directive 2006/112/EC, art. 5(2) and 104"},
+	{Country: "DE", Postal: []string{"87567", "87568", "87569"}, Name: "Mittelberg", Of: "AT",
+		Source: "Directive 2006/112/EC, art. 5(2) and 104"},
 
 	{Country: "MC", Name: "Monaco", Of: "FR", Source: counting},
 	{Country: "IM", Name: "the Isle of Man", Of: "GB", Source: counting},
@@ -153,7 +163,8 @@ func (p Place) Exported() string {
 	if p.Apart == "" {
 		return ""
 	}
-	return "does not fit: the Union's VAT does not hold in " + p.Apart + " (Directive 2006/112/EC, articles 5 to 7), and goods that are sent there are EXPORT"
+	return "does not fit: the Union's VAT does not hold in " + p.Apart +
+		" (Directive 2006/112/EC, articles 5 to 7), and goods that are sent there are EXPORT"
 }
 
 func entryOf(code string, a transaction.Address) (Entry, bool) {
@@ -164,7 +175,8 @@ func entryOf(code string, a transaction.Address) (Entry, bool) {
 	at := slices.IndexFunc(table, func(e Entry) bool {
 		begins := func(beginning string) bool { return strings.HasPrefix(postal, beginning) }
 		named := func(name string) bool { return strings.Contains(town, name) }
-		return e.Country == code && (e.Postal == nil || slices.ContainsFunc(e.Postal, begins)) && (e.Towns == nil || slices.ContainsFunc(e.Towns, named))
+		return e.Country == code && (e.Postal == nil || slices.ContainsFunc(e.Postal, begins)) &&
+			(e.Towns == nil || slices.ContainsFunc(e.Towns, named))
 	})
 	if at < 0 {
 		return Entry{}, false

@@ -14,7 +14,8 @@ import (
 var day = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func at(code, postal, town string) *transaction.Party {
-	return &transaction.Party{Type: transaction.Business, Address: &transaction.Address{CountryCode: code, PostalCode: postal, City: town}}
+	return &transaction.Party{Type: transaction.Business,
+		Address: &transaction.Address{CountryCode: code, PostalCode: postal, City: town}}
 }
 
 // Each line of the table is found by an address of its own, and says from where
@@ -46,18 +47,27 @@ func TestEveryEntryIsFound(t *testing.T) {
 // The places of the law, each said as people write addresses.
 func TestPlacesOfTheDirective(t *testing.T) {
 	for place, want := range map[string]string{
-		"ES 35001": "ES apart", "ES 38650": "ES apart", "ES 51001": "ES apart", "ES 52006": "ES apart", "ES 28001": "ES", "IC": "ES apart", "EA": "ES apart",
-		"FR 97110": "FR apart", "FR 97200": "FR apart", "FR 97300": "FR apart", "FR FR-97400": "FR apart", "FR 97500": "FR apart", "FR 97600": "FR apart",
-		"FR 97700": "FR apart", "FR 97800": "FR apart", "FR 97133": "FR apart", "FR 97150": "FR apart", "FR 98413": "FR apart", "FR 98600": "FR apart",
+		"ES 35001": "ES apart", "ES 38650": "ES apart", "ES 51001": "ES apart", "ES 52006": "ES apart", "ES 28001": "ES",
+		"IC": "ES apart", "EA": "ES apart",
+		"FR 97110": "FR apart", "FR 97200": "FR apart", "FR 97300": "FR apart", "FR FR-97400": "FR apart",
+		"FR 97500": "FR apart", "FR 97600": "FR apart",
+		"FR 97700": "FR apart", "FR 97800": "FR apart", "FR 97133": "FR apart", "FR 97150": "FR apart",
+		"FR 98413": "FR apart", "FR 98600": "FR apart",
 		"FR 98714": "FR apart", "FR 98800": "FR apart", "FR 98000": "FR", "FR 75001": "FR", "FR 20000": "FR",
-		"RE 97400": "FR apart", "GP": "FR apart", "MQ": "FR apart", "GF": "FR apart", "YT": "FR apart", "PM": "FR apart", "BL": "FR apart", "MF": "FR apart",
-		"NC": "FR apart", "PF": "FR apart", "WF": "FR apart", "TF": "FR apart", "FI 22100": "FI apart", "FI 00100": "FI", "AX 22100": "FI apart",
-		"IT 23041": "IT apart", "IT 22061": "IT apart", "IT 23030 Livigno (SO)": "IT apart", "IT 22060 Campione d'Italia": "IT apart",
-		"IT 23030 Chiuro": "IT", "IT 22060 Cabiate": "IT", "IT 20121": "IT", "DE 27498": "DE apart", "DE D-78266": "DE apart", "DE 27499": "DE", "DE 78267": "DE",
+		"RE 97400": "FR apart", "GP": "FR apart", "MQ": "FR apart", "GF": "FR apart", "YT": "FR apart", "PM": "FR apart",
+		"BL": "FR apart", "MF": "FR apart",
+		"NC": "FR apart", "PF": "FR apart", "WF": "FR apart", "TF": "FR apart", "FI 22100": "FI apart", "FI 00100": "FI",
+		"AX 22100": "FI apart",
+		"IT 23041": "IT apart", "IT 22061": "IT apart", "IT 23030 Livigno (SO)": "IT apart",
+		"IT 22060 Campione d'Italia": "IT apart",
+		"IT 23030 Chiuro":            "IT", "IT 22060 Cabiate": "IT", "IT 20121": "IT", "DE 27498": "DE apart",
+		"DE D-78266": "DE apart", "DE 27499": "DE", "DE 78267": "DE",
 		"GR 63086": "GR apart", "EL 63087": "GR apart", "GR 63088": "GR", "FO": "DK apart", "GL": "DK apart", "DK 1050": "DK",
 		"PT 9000-001": "PT", "PT 9500-150": "PT", "AT 6691": "AT", "AT 6993": "AT", "DE 87491": "AT", "DE 87568": "AT",
-		"MC 98000": "FR", "IM IM1 1AA": "GB out", "GB BFPO57 RAF Akrotiri": "CY", "CY 4640 Akrotiri": "CY", "SM 47890": "SM out", "VA 00120": "VA out",
-		"GB BT1 5GS Belfast": "XI", "GB SW1A 1AA": "GB out", "CH 8001": "CH out", "JE JE2 3AB": "JE out", "NO 0001": "NO out", "US 23041": "US out",
+		"MC 98000": "FR", "IM IM1 1AA": "GB out", "GB BFPO57 RAF Akrotiri": "CY", "CY 4640 Akrotiri": "CY",
+		"SM 47890": "SM out", "VA 00120": "VA out",
+		"GB BT1 5GS Belfast": "XI", "GB SW1A 1AA": "GB out", "CH 8001": "CH out", "JE JE2 3AB": "JE out",
+		"NO 0001": "NO out", "US 23041": "US out",
 	} {
 		part := strings.SplitN(place, " ", 3)
 		party := at(part[0], "", "")
@@ -104,7 +114,8 @@ func TestNobodyIsAtHome(t *testing.T) {
 			t.Errorf("%+v: %+v", p, got)
 		}
 	}
-	if got := territory.Of("ES", &transaction.Party{Address: &transaction.Address{PostalCode: "35001"}}, day, true); got.Apart != territory.Canary {
+	if got := territory.Of("ES", &transaction.Party{Address: &transaction.Address{PostalCode: "35001"}}, day,
+		true); got.Apart != territory.Canary {
 		t.Errorf("a postal code without a country is one at home: %+v", got)
 	}
 }

@@ -25,13 +25,18 @@ func TestEveryCodeThatADoubleAnswersIsExplained(t *testing.T) {
 	}
 	known := map[string][]string{
 		"ES": literals(t, "aeat", `^"[1-4][0-9]{3}"$`),
-		"MX": slices.Concat(literals(t, "sat", `^"(CFDI|CRP)[0-9]+"$`), keys(t, "sat", "words"), constants(t, "satwire", "CodeNoAccess", "Code"), cancellations()),
-		"PL": refusals(slices.Concat(constants(t, "ksefwire", "CodeUnreadable", "Code"), constants(t, "ksefwire", "CodePartSize", "Code"),
+		"MX": slices.Concat(literals(t, "sat", `^"(CFDI|CRP)[0-9]+"$`), keys(t, "sat", "words"),
+			constants(t, "satwire", "CodeNoAccess", "Code"), cancellations()),
+		"PL": refusals(slices.Concat(constants(t, "ksefwire", "CodeUnreadable", "Code"),
+			constants(t, "ksefwire", "CodePartSize", "Code"),
 			constants(t, "ksefwire", "StatusProcessing", "Status"), constants(t, "ksefwire", "SessionOpen", "Session"))),
 		"HU": slices.Concat(constants(t, "navwire", "InvalidRequest", ""), constants(t, "navwire", "SchemaViolation", "")),
-		"XX": slices.Concat(constants(t, "xxwire", "CodeStructure", "Code"), constants(t, "xxwire", "CodeGrant", "Code"), constants(t, "xxwire", "CodePlatform", "Code")),
-		"IT": slices.Concat(constants(t, "sdiwire", "NameWrong", ""), constants(t, "sdiwire", "FileEmpty", "FileEmpty"), constants(t, "sdiwire", "FileEmpty", "Unavailable"),
-			constants(t, "sdiwire", "FileEmpty", "NotEnabled"), constants(t, "sdiwire", "EsitoAccepted", "Esito"), []string{"MC", "AT", "DT"}),
+		"XX": slices.Concat(constants(t, "xxwire", "CodeStructure", "Code"), constants(t, "xxwire", "CodeGrant", "Code"),
+			constants(t, "xxwire", "CodePlatform", "Code")),
+		"IT": slices.Concat(constants(t, "sdiwire", "NameWrong", ""), constants(t, "sdiwire", "FileEmpty", "FileEmpty"),
+			constants(t, "sdiwire", "FileEmpty", "Unavailable"),
+			constants(t, "sdiwire", "FileEmpty", "NotEnabled"), constants(t, "sdiwire", "EsitoAccepted", "Esito"),
+			[]string{"MC", "AT", "DT"}),
 	}
 	for _, p := range packs {
 		said := known[p.Code]
@@ -124,7 +129,9 @@ func constants(t *testing.T, wire, one, alike string) (found []string) {
 	for _, file := range sources(t, "../../official/"+wire) {
 		for _, d := range file.Decls {
 			group, ok := d.(*ast.GenDecl)
-			if !ok || group.Tok != token.CONST || !slices.ContainsFunc(group.Specs, func(s ast.Spec) bool { return s.(*ast.ValueSpec).Names[0].Name == one }) {
+			if !ok || group.Tok != token.CONST || !slices.ContainsFunc(group.Specs, func(s ast.Spec) bool {
+				return s.(*ast.ValueSpec).Names[0].Name == one
+			}) {
 				continue
 			}
 			for _, s := range group.Specs {

@@ -61,7 +61,8 @@ func (x *examination) lengths(useCase string, b body) {
 		if !x.holds(r, useCase, b) || !x.reaches(b, r.Field) {
 			continue
 		}
-		if found := x.faults(transaction.Invoice, x.changed(b, r.Field, strings.Repeat("1", r.Max))); len(found) > 0 && !x.written(r.Field) {
+		if found := x.faults(transaction.Invoice, x.changed(b, r.Field, strings.Repeat("1", r.Max))); len(found) > 0 &&
+			!x.written(r.Field) {
 			x.t.Fatalf("%s: %d characters are published, and refused: %v", r.Field, r.Max, found)
 		}
 		x.wants("length", x.changed(b, r.Field, strings.Repeat("1", r.Max+1)), "field_not_valid", r.Field)
@@ -152,7 +153,8 @@ func (x *examination) corrections() {
 		listed[k.Kind] = k
 	}
 	for _, kind := range []transaction.Kind{transaction.Credit, transaction.Cancellation} {
-		b := body{"country_code": x.code, "transaction_date": x.now.Format(time.RFC3339), "transaction_id": "c-1", "reference_transaction_id": "t-1"}
+		b := body{"country_code": x.code, "transaction_date": x.now.Format(time.RFC3339), "transaction_id": "c-1",
+			"reference_transaction_id": "t-1"}
 		known, ok := listed[string(kind)]
 		if ok && kind == transaction.Credit && x.facts.Credits {
 			if found := x.faults(kind, b); !slices.Contains(found, "field_required transaction_number") {

@@ -101,7 +101,9 @@ func TestTransactionsDrawnFromThePublishedFactsAreValidAndEveryFactBinds(t *test
 				t.Fatal(err)
 			}
 			for _, useCase := range x.facts.UseCases {
-				x.terms = country.Terms{Atlas: atlas, Now: x.now, UseCase: func(string) (country.UseCase, bool) { return country.UseCase(useCase), true }}
+				x.terms = country.Terms{Atlas: atlas, Now: x.now, UseCase: func(string) (country.UseCase, bool) {
+					return country.UseCase(useCase), true
+				}}
 				for i, b := range x.draw(useCase) {
 					drawn++
 					if found := x.faults(transaction.Invoice, b); len(found) > 0 {
@@ -124,7 +126,8 @@ func TestTransactionsDrawnFromThePublishedFactsAreValidAndEveryFactBinds(t *test
 // draw makes bodies of every sort the facts distinguish.
 func (x *examination) draw(useCase string) []body {
 	var all []body
-	for _, currency := range []string{x.facts.Currency, map[bool]string{true: "USD", false: "EUR"}[x.facts.Currency != "USD"]} {
+	for _, currency := range []string{x.facts.Currency,
+		map[bool]string{true: "USD", false: "EUR"}[x.facts.Currency != "USD"]} {
 		if slices.ContainsFunc(x.facts.Allowed, func(r publishedRule) bool {
 			return r.Field == "currency_code" && !slices.Contains(r.Values, currency)
 		}) {
@@ -134,7 +137,8 @@ func (x *examination) draw(useCase string) []body {
 			{"legal_name": "Acme", "type": "BUSINESS"},
 			{"legal_name": "Far", "type": "BUSINESS", "address": body{"country_code": "US"}}} {
 			for _, rate := range x.rates() {
-				b := body{"country_code": x.code, "currency_code": currency, "transaction_date": x.now.Add(-time.Hour).Format(time.RFC3339), "transaction_id": "t-1",
+				b := body{"country_code": x.code, "currency_code": currency,
+					"transaction_date": x.now.Add(-time.Hour).Format(time.RFC3339), "transaction_id": "t-1",
 					"transaction_number": "2026-1", "supplier": body{"id": strings.Repeat("a", 32)},
 					"items": []any{body{"number": 1, "name": "Chair", "quantity": 1, "unit_price": 1000}}}
 				if customer != nil {
@@ -182,7 +186,8 @@ func (x *examination) complete(useCase string, b body) {
 		}
 	}
 	for _, r := range x.facts.Patterns {
-		if text := x.get(b, r.Field); text != "" && x.holds(r, useCase, b) && !regexp.MustCompile(r.Pattern).MatchString(text) {
+		if text := x.get(b, r.Field); text != "" && x.holds(r, useCase, b) &&
+			!regexp.MustCompile(r.Pattern).MatchString(text) {
 			x.set(b, r.Field, r.Example)
 		}
 	}
@@ -230,12 +235,14 @@ func (x *examination) holds(r publishedRule, useCase string, b body) bool {
 	if x.get(b, "customer.type") == "BUSINESS" {
 		model = "B2B"
 	}
-	if r.UseCase != "" && r.UseCase != useCase && useCase != "BOTH" || r.BusinessModel != "" && r.BusinessModel != model || r.Kind != "" && r.Kind != "INVOICE" {
+	if r.UseCase != "" && r.UseCase != useCase && useCase != "BOTH" ||
+		r.BusinessModel != "" && r.BusinessModel != model || r.Kind != "" && r.Kind != "INVOICE" {
 		return false
 	}
 	for _, c := range r.When {
 		text := x.get(b, c.Field)
-		if c.Matches != "" && !regexp.MustCompile(c.Matches).MatchString(text) || c.Unless != "" && regexp.MustCompile(c.Unless).MatchString(text) {
+		if c.Matches != "" && !regexp.MustCompile(c.Matches).MatchString(text) ||
+			c.Unless != "" && regexp.MustCompile(c.Unless).MatchString(text) {
 			return false
 		}
 	}
@@ -335,7 +342,9 @@ func (x *examination) faults(kind transaction.Kind, b body) []string {
 // wants refuses a body that is accepted, or refused for something else.
 func (x *examination) wants(what string, b body, code, path string) {
 	want := code + " " + strings.ReplaceAll(path, "*", "0")
-	if found := x.faults(transaction.Invoice, b); !slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, want) }) {
+	if found := x.faults(transaction.Invoice, b); !slices.ContainsFunc(found, func(f string) bool {
+		return strings.HasPrefix(f, want)
+	}) {
 		x.t.Fatalf("%s: found %v, want %s\n%s", what, found, want, x.text(b))
 	}
 }

@@ -26,10 +26,13 @@ func sold(home string, e territory.Entry, kind string) country.Case {
 		address.City = e.Towns[0]
 	}
 	t := &transaction.Transaction{Kind: transaction.Invoice, CountryCode: home, CurrencyCode: "EUR", Number: "1", ID: "1",
-		Date:     time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
-		Customer: &transaction.Party{LegalName: "Acme", Type: transaction.Business, TaxNumber: "FR61954506077", Address: &address},
-		Items: []transaction.Item{{Number: 1, Name: "Chair", Quantity: num.MakeAmount(1, 0), UnitPrice: 100_00, Type: transaction.Goods,
-			Taxes: []transaction.Tax{{Rate: num.MakeAmount(0, 0), Regime: transaction.VAT, Mode: transaction.Added, Type: kind}}}}}
+		Date: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
+		Customer: &transaction.Party{LegalName: "Acme", Type: transaction.Business, TaxNumber: "FR61954506077",
+			Address: &address},
+		Items: []transaction.Item{{Number: 1, Name: "Chair", Quantity: num.MakeAmount(1, 0), UnitPrice: 100_00,
+			Type: transaction.Goods,
+			Taxes: []transaction.Tax{{Rate: num.MakeAmount(0, 0), Regime: transaction.VAT, Mode: transaction.Added,
+				Type: kind}}}}}
 	totals, _ := transaction.Calculate(t.Items)
 	return country.Case{Transaction: t, Totals: totals, UseCase: country.Both, Now: t.Date}
 }
@@ -51,10 +54,12 @@ func TestTerritoriesAreOneTableForAllPacks(t *testing.T) {
 			switch {
 			case !e.Outside && e.Of == home:
 				want = "" // at home no reason follows from the customer
-			case !e.Outside && (e.Of == territory.NorthernIreland || territory.InUnion(e.Of, time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC))):
+			case !e.Outside && (e.Of == territory.NorthernIreland ||
+				territory.InUnion(e.Of, time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC))):
 				want = transaction.TaxIntraEU
 			}
-			if abroad := typed == transaction.TaxExport || typed == transaction.TaxIntraEU; want != typed && (want != "" || abroad) {
+			if abroad := typed == transaction.TaxExport || typed == transaction.TaxIntraEU; want != typed &&
+				(want != "" || abroad) {
 				t.Errorf("%s to %s (%s %v): %s, want %s", home, e.Name, e.Country, e.Postal, typed, want)
 			}
 			if e.Outside && !refusedFor(pack.Check(sold(home, e, transaction.TaxIntraEU)), "the Union's VAT does not hold") {

@@ -21,9 +21,11 @@ func numbered(p *transaction.Party, number string) *transaction.Party {
 // abroadFor is a business of another member state than the seller's.
 func abroadFor(home string) *transaction.Party {
 	if home == "DE" {
-		return numbered(sold(home, territory.Entry{Country: "FR", Postal: []string{"75001"}}, "").Transaction.Customer, "FR61954506077")
+		return numbered(sold(home, territory.Entry{Country: "FR", Postal: []string{"75001"}}, "").Transaction.Customer,
+			"FR61954506077")
 	}
-	return numbered(sold(home, territory.Entry{Country: "DE", Postal: []string{"10115"}}, "").Transaction.Customer, "DE136695976")
+	return numbered(sold(home, territory.Entry{Country: "DE", Postal: []string{"10115"}}, "").Transaction.Customer,
+		"DE136695976")
 }
 
 func consumer(p *transaction.Party) *transaction.Party {
@@ -44,7 +46,8 @@ func of(home string, customer *transaction.Party, items ...transaction.Item) cou
 
 func goodsLine(rate int64, kind string) transaction.Item {
 	return transaction.Item{Name: "Chair", Quantity: num.MakeAmount(1, 0), UnitPrice: 100_00, Type: transaction.Goods,
-		Taxes: []transaction.Tax{{Rate: num.MakeAmount(rate, 0), Regime: transaction.VAT, Mode: transaction.Added, Type: kind}}}
+		Taxes: []transaction.Tax{{Rate: num.MakeAmount(rate, 0), Regime: transaction.VAT, Mode: transaction.Added,
+			Type: kind}}}
 }
 
 func shipping(rate int64, kind string, ancillary bool) transaction.Item {
@@ -75,7 +78,8 @@ func TestAZeroThatSaysNothingIsRefusedWithTheChoices(t *testing.T) {
 	for _, home := range unionPacks {
 		pack, _ := atlas.Pack(home)
 		own := consumer(sold(home, territory.Entry{Country: home, Postal: []string{"10115"}}, "").Transaction.Customer)
-		for who, customer := range map[string]*transaction.Party{"at home": own, "a consumer abroad": consumer(abroadFor(home))} {
+		for who, customer := range map[string]*transaction.Party{"at home": own,
+			"a consumer abroad": consumer(abroadFor(home))} {
 			told := at(pack.Check(of(home, customer, open)), typeField)
 			if home == "IE" {
 				if len(told) > 0 {
@@ -83,7 +87,8 @@ func TestAZeroThatSaysNothingIsRefusedWithTheChoices(t *testing.T) {
 				}
 				continue
 			}
-			if len(told) != 1 || !strings.HasPrefix(told[0], "validation field_required ") || !strings.Contains(told[0], "EXEMPT") || !strings.Contains(told[0], "OUTSIDE") {
+			if len(told) != 1 || !strings.HasPrefix(told[0], "validation field_required ") ||
+				!strings.Contains(told[0], "EXEMPT") || !strings.Contains(told[0], "OUTSIDE") {
 				t.Errorf("%s, %s: %v", home, who, told)
 			}
 			if told := at(pack.Check(of(home, customer, goodsLine(0, transaction.TaxExempt))), typeField); len(told) > 0 {
@@ -109,7 +114,8 @@ func TestAncillaryLinesShareTheTreatmentOfTheGoods(t *testing.T) {
 	for _, home := range unionPacks {
 		pack, _ := atlas.Pack(home)
 		american := numbered(sold(home, territory.Entry{Country: "US"}, "").Transaction.Customer, "12-3456789")
-		for kind, customer := range map[string]*transaction.Party{transaction.TaxIntraEU: abroadFor(home), transaction.TaxExport: american} {
+		for kind, customer := range map[string]*transaction.Party{transaction.TaxIntraEU: abroadFor(home),
+			transaction.TaxExport: american} {
 			for _, sent := range []string{"", kind} {
 				c := of(home, customer, goodsLine(0, sent), shipping(0, "", true))
 				if typed := pack.TypedItems(c); typed[0].Taxes[0].Type != kind || typed[1].Taxes[0].Type != kind {
@@ -125,19 +131,28 @@ func TestAncillaryLinesShareTheTreatmentOfTheGoods(t *testing.T) {
 			}
 		}
 		for name, c := range map[string]country.Case{
-			"alone":        of(home, abroadFor(home), shipping(0, transaction.TaxReverse, false), shipping(0, transaction.TaxReverse, true)),
+			"alone": of(home, abroadFor(home), shipping(0, transaction.TaxReverse, false),
+				shipping(0, transaction.TaxReverse, true)),
 			"another rate": of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU), shipping(21, "", true)),
-			"another type": of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU), shipping(0, transaction.TaxReverse, true)),
-			"a discount":   of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU), func() transaction.Item { i := shipping(0, "", true); i.Type = transaction.Discount; return i }()),
+			"another type": of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU),
+				shipping(0, transaction.TaxReverse, true)),
+			"a discount": of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU), func() transaction.Item {
+				i := shipping(0, "", true)
+				i.Type = transaction.Discount
+				return i
+			}()),
 		} {
-			if told := at(pack.Check(c), field); len(told) != 1 || !strings.HasPrefix(told[0], "validation validation_match_invalid ") {
+			if told := at(pack.Check(c), field); len(told) != 1 ||
+				!strings.HasPrefix(told[0], "validation validation_match_invalid ") {
 				t.Errorf("%s, %s: %v", home, name, told)
 			}
 		}
 	}
 	for _, home := range []string{"PL", "HU", "IT"} {
 		pack, _ := atlas.Pack(home)
-		if told := at(pack.Check(of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU), shipping(0, transaction.TaxIntraEU, false))), "items.1.tax_breakdowns.0.type"); len(told) != 1 || !strings.Contains(told[0], "ancillary: true") {
+		if told := at(pack.Check(of(home, abroadFor(home), goodsLine(0, transaction.TaxIntraEU),
+			shipping(0, transaction.TaxIntraEU, false))), "items.1.tax_breakdowns.0.type"); len(told) != 1 ||
+			!strings.Contains(told[0], "ancillary: true") {
 			t.Errorf("%s: %v", home, told)
 		}
 	}
@@ -153,10 +168,13 @@ func TestGoodsThatGoElsewhereThanTheCustomerAreRefused(t *testing.T) {
 			kind    string
 			refused bool
 		}{
-			{transaction.Address{CountryCode: home, City: "X", PostalCode: "28001", AddressLine1: "y"}, transaction.Goods, false},
+			{transaction.Address{CountryCode: home, City: "X", PostalCode: "28001", AddressLine1: "y"}, transaction.Goods,
+				false},
 			{transaction.Address{CountryCode: "US", City: "X", PostalCode: "10001", AddressLine1: "y"}, transaction.Goods, true},
-			{transaction.Address{CountryCode: "FI", City: "Mariehamn", PostalCode: "22100", AddressLine1: "y"}, transaction.Goods, true},
-			{transaction.Address{CountryCode: "US", City: "X", PostalCode: "10001", AddressLine1: "y"}, transaction.Services, false},
+			{transaction.Address{CountryCode: "FI", City: "Mariehamn", PostalCode: "22100", AddressLine1: "y"},
+				transaction.Goods, true},
+			{transaction.Address{CountryCode: "US", City: "X", PostalCode: "10001", AddressLine1: "y"}, transaction.Services,
+				false},
 		} {
 			sale := sold(home, territory.Entry{Country: home}, "")
 			sale.Transaction.Delivery = &transaction.Delivery{Address: &c.to}

@@ -44,5 +44,6 @@ func readCallback(at country.Endpoint, c country.Call) ([]country.Message, count
 	if err != nil {
 		return nil, country.CallReply{}, fault.New(fault.Invalid, "the receipt cannot be read").Because(err)
 	}
-	return []country.Message{{Key: said.ID, Handle: said.Key, Receipt: receipt, Raw: c.Body}}, country.CallReply{Status: http.StatusNoContent}, nil
+	return []country.Message{{Key: said.ID, Handle: said.Key, Receipt: receipt, Raw: c.Body}},
+		country.CallReply{Status: http.StatusNoContent}, nil
 }

@@ -20,7 +20,8 @@ func TestNothingIsTakenBehindALinkThatWasNot(t *testing.T) {
 	third := prepare(t, ch, last)
 	for range 3 {
 		receipts := send(t, ch, first, second, third)
-		if receipts[0].Outcome != country.Accepted || receipts[1].Outcome != country.NotTaken || receipts[2].Outcome != country.NotTaken {
+		if receipts[0].Outcome != country.Accepted || receipts[1].Outcome != country.NotTaken ||
+			receipts[2].Outcome != country.NotTaken {
 			t.Fatalf("%+v", receipts)
 		}
 	}

@@ -84,7 +84,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 		body = append(append(body, filings[sent].Report...), '\n')
 	}
 	key := xxwire.SigningKey(filings[0].Supplier, c.Secret)
-	reply, err := ch.call(ctx, request{method: http.MethodPost, path: xxwire.PathDocuments, supplier: filings[0].Supplier, body: body}, c)
+	reply, err := ch.call(ctx, request{method: http.MethodPost, path: xxwire.PathDocuments, supplier: filings[0].Supplier,
+		body: body}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,8 @@ func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error)
 		r.Outcome = country.Accepted
 	case xxwire.OutcomeRejected:
 		r.Outcome, r.ChainBroken = country.Rejected, given.Code == xxwire.CodeChain
-		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: given.Code + ": " + given.Message}}
+		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+			Message: given.Code + ": " + given.Message}}
 	case xxwire.OutcomePending:
 		r.Outcome, r.Handle, r.Awaiting = country.Pending, given.Number, given.Awaiting != ""
 	case xxwire.OutcomeNotTaken:
@@ -203,7 +205,8 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 }
 
 // Poll asks for the decision on a pending document.
-func (ch *channel) Poll(ctx context.Context, f country.Filing, _ country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) Poll(ctx context.Context, f country.Filing, _ country.Receipt,
+	c country.Credentials) (country.Receipt, error) {
 	r, err := ch.ask(ctx, xxwire.PathStatus, f, c)
 	if err == nil && r.Outcome == country.Absent {
 		err = errors.New("the authority does not know it any more")

@@ -78,7 +78,8 @@ func TestWhatDoesNotFitIntoOneCallIsNotTaken(t *testing.T) {
 		filings[i] = prepare(t, ch, d)
 	}
 	receipts := send(t, ch, filings...)
-	if receipts[0].Outcome != country.Accepted || receipts[1].Outcome != country.NotTaken || receipts[2].Outcome != country.NotTaken || count(t, desk) != 1 {
+	if receipts[0].Outcome != country.Accepted || receipts[1].Outcome != country.NotTaken ||
+		receipts[2].Outcome != country.NotTaken || count(t, desk) != 1 {
 		t.Errorf("%s %s %s, %d registered", receipts[0].Outcome, receipts[1].Outcome, receipts[2].Outcome, count(t, desk))
 	}
 }
@@ -97,7 +98,8 @@ func TestAReceiptHoldsOneDocumentAndIsSigned(t *testing.T) {
 	receipts := send(t, ch, prepare(t, ch, draft("A-1")), prepare(t, ch, draft("A-2")))
 	for i, r := range receipts {
 		other := "A-" + strconv.Itoa(2-i)
-		if r.Format != "JSON" || !strings.HasPrefix(string(r.Document), `{"mac":"`) || strings.Contains(string(r.Document), other) {
+		if r.Format != "JSON" || !strings.HasPrefix(string(r.Document), `{"mac":"`) ||
+			strings.Contains(string(r.Document), other) {
 			t.Errorf("receipt %d: %s", i, r.Document)
 		}
 	}
@@ -166,14 +168,16 @@ func TestFindKnowsWhatWasNeverSent(t *testing.T) {
 			t.Errorf("%q before: %+v %v", number, r, err)
 		}
 		send(t, ch, f)
-		if r, err := ch.Find(t.Context(), f, country.Credentials{}); err != nil || r.Outcome != country.Accepted || r.SHA256 != f.SHA256 {
+		if r, err := ch.Find(t.Context(), f, country.Credentials{}); err != nil || r.Outcome != country.Accepted ||
+			r.SHA256 != f.SHA256 {
 			t.Errorf("%q after: %+v %v", number, r, err)
 		}
 	}
 }
 
 func TestACompanysClassDecidesWhatASecondSendingDoes(t *testing.T) {
-	for class, want := range map[country.Class]int{country.ByNumber: 1, country.ByHash: 1, country.ByKey: 1, country.ByNothing: 2} {
+	for class, want := range map[country.Class]int{country.ByNumber: 1, country.ByHash: 1, country.ByKey: 1,
+		country.ByNothing: 2} {
 		ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 		d := draft("A-1")
 		d.Supplier.Settings = country.Settings{"class": string(class)}
@@ -192,7 +196,8 @@ func TestACancellationWaitsForAcceptance(t *testing.T) {
 	d := correction(transaction.Cancellation, "A-2", draft("A-1"))
 	d.Supplier.Settings = country.Settings{"acceptance": true}
 	f := prepare(t, ch, d)
-	if err := desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend}, {Outcome: authority.Reject}}); err != nil {
+	if err := desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend},
+		{Outcome: authority.Reject}}); err != nil {
 		t.Fatal(err)
 	}
 	last := send(t, ch, f)[0]
@@ -269,7 +274,8 @@ func TestAnotherKeyIsRefusedUntilItIsEnrolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: draft("A-1").Supplier, Credentials: fresh}).Faults; len(faults) != 0 {
+	if faults := pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: draft("A-1").Supplier,
+		Credentials: fresh}).Faults; len(faults) != 0 {
 		t.Fatal(faults)
 	}
 	if r, err := ch.Find(t.Context(), f, fresh); err != nil || r.Outcome != country.Accepted {
@@ -287,7 +293,8 @@ func TestAnotherKeyIsRefusedUntilItIsEnrolled(t *testing.T) {
 func fake(t testing.TB, answer http.HandlerFunc) country.Channel {
 	t.Helper()
 	server := httptest.NewServer(answer)
-	ch, err := world.Reference(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: server.URL, HTTP: server.Client()})
+	ch, err := world.Reference(transaction.ReferenceCode,
+		country.ByNumber).Connect(country.Endpoint{BaseURL: server.URL, HTTP: server.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,13 +309,15 @@ func TestOnlyTheProtocolsOwnWordSaysThatNothingWasTaken(t *testing.T) {
 		body     string
 		notTaken bool
 	}{
-		"the protocol's 503":        {503, "application/json", `{"error":"unavailable","message":"closed","taken":false}`, true},
-		"a 503 that does not say":   {503, "application/json", `{"error":"unavailable","message":"closed"}`, false},
-		"a proxy's 503":             {503, "text/html", "<html>busy</html>", false},
-		"a page with status 200":    {200, "text/html", "<html>maintenance</html>", false},
-		"an empty 200":              {200, "application/x-ndjson", "", false},
-		"a truncated line":          {200, "application/x-ndjson", `{"mac":"`, false},
-		"an unsigned receipt":       {200, "application/x-ndjson", `{"mac":"` + strings.Repeat("0", 64) + `","receipt":{"number":"A-1","outcome":"rejected"}}` + "\n", false},
+		"the protocol's 503": {503, "application/json", `{"error":"unavailable","message":"closed","taken":false}`,
+			true},
+		"a 503 that does not say": {503, "application/json", `{"error":"unavailable","message":"closed"}`, false},
+		"a proxy's 503":           {503, "text/html", "<html>busy</html>", false},
+		"a page with status 200":  {200, "text/html", "<html>maintenance</html>", false},
+		"an empty 200":            {200, "application/x-ndjson", "", false},
+		"a truncated line":        {200, "application/x-ndjson", `{"mac":"`, false},
+		"an unsigned receipt": {200, "application/x-ndjson",
+			`{"mac":"` + strings.Repeat("0", 64) + `","receipt":{"number":"A-1","outcome":"rejected"}}` + "\n", false},
 		"a gateway's 504":           {504, "text/plain", "timeout", false},
 		"a redirect to a login":     {302, "text/html", "", false},
 		"JSON that says nothing":    {503, "application/json", `{}`, false},
@@ -322,7 +331,8 @@ func TestOnlyTheProtocolsOwnWordSaysThatNothingWasTaken(t *testing.T) {
 		})
 		f := prepare(t, ch, draft("A-1"))
 		receipts, err := ch.Send(t.Context(), []country.Filing{f}, country.Credentials{})
-		if err == nil || receipts != nil || errors.Is(err, country.ErrNotTaken) != c.notTaken || errors.Is(err, country.ErrCredentials) {
+		if err == nil || receipts != nil || errors.Is(err, country.ErrNotTaken) != c.notTaken ||
+			errors.Is(err, country.ErrCredentials) {
 			t.Errorf("%s: %v, %v", name, receipts, err)
 		}
 	}
@@ -336,9 +346,11 @@ func TestTheAuthorityChecksWhoSpeaks(t *testing.T) {
 	defer func() { _ = simulators.Close() }()
 	// A recorder between the channel and the authority changes one thing each time.
 	for name, tamper := range map[string]func(*http.Request){
-		"another body":      func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{}\n")) },
-		"another supplier":  func(r *http.Request) { r.Header.Set("XX-Supplier", "XX999") },
-		"another time":      func(r *http.Request) { r.Header.Set("XX-Date", time.Now().UTC().Add(time.Second).Format(time.RFC3339)) },
+		"another body":     func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{}\n")) },
+		"another supplier": func(r *http.Request) { r.Header.Set("XX-Supplier", "XX999") },
+		"another time": func(r *http.Request) {
+			r.Header.Set("XX-Date", time.Now().UTC().Add(time.Second).Format(time.RFC3339))
+		},
 		"an old time":       func(r *http.Request) { r.Header.Set("XX-Date", "2020-01-01T00:00:00Z") },
 		"another query":     func(r *http.Request) { r.URL.RawQuery = "x=1" },
 		"another signature": func(r *http.Request) { r.Header.Set("XX-Signature", strings.Repeat("0", 64)) },
@@ -363,7 +375,9 @@ func TestTheAuthorityChecksWhoSpeaks(t *testing.T) {
 }
 
 func TestXXIsNeverLive(t *testing.T) {
-	if _, err := world.Reference(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: "https://authority.example", Live: true, HTTP: http.DefaultClient}); !errors.Is(err, country.ErrTestOnly) {
+	if _, err := world.Reference(transaction.ReferenceCode,
+		country.ByNumber).Connect(country.Endpoint{BaseURL: "https://authority.example", Live: true,
+		HTTP: http.DefaultClient}); !errors.Is(err, country.ErrTestOnly) {
 		t.Errorf("%v", err)
 	}
 }

@@ -134,7 +134,8 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 	}
 	if t.Kind == transaction.Backfill {
 		return doc, fault.New(fault.Invalid, "a document issued elsewhere is not filed again").
-			With(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
+			With(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General,
+				Message: "a backfill is known here and filed nowhere"})
 	}
 	if t.Customer != nil {
 		doc.Customer = &party{Name: t.Customer.LegalName, TaxNumber: t.Customer.TaxNumber}

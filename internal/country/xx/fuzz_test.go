@@ -33,7 +33,8 @@ func FuzzAuthority(f *testing.F) {
 	f.Add(uint8(2), uint8(3), "", "", "", `{"supplier":"XX-2","key":"AAAA","replace":true}`)
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, method, path uint8, query, supplier, signature, body string) {
-		r := httptest.NewRequest(methods[int(method)%len(methods)], "/xx"+paths[int(path)%len(paths)], strings.NewReader(body))
+		r := httptest.NewRequest(methods[int(method)%len(methods)], "/xx"+paths[int(path)%len(paths)],
+			strings.NewReader(body))
 		r.URL.RawQuery = query
 		r.Header.Set("XX-Supplier", supplier)
 		r.Header.Set("XX-Date", time.Now().UTC().Format(time.RFC3339))

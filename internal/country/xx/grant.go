@@ -24,7 +24,8 @@ const (
 )
 
 func grantSecret() country.SecretRule {
-	return country.SecretRule{Name: secretGrant, Description: "Comes from a person's visit to the authority where the setting grant asks for it; it is not sent."}
+	return country.SecretRule{Name: secretGrant,
+		Description: "Comes from a person's visit to the authority where the setting grant asks for it; it is not sent."}
 }
 
 func wantsGrant(in country.Enrolment) bool {
@@ -48,7 +49,8 @@ func visit(in country.Enrolment) country.Enrolled {
 		return country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.General,
 			Message: "this service has no address for the authority to return to; please tell its operator"}}}
 	}
-	query := url.Values{"supplier": {supplierNumber(in.Supplier)}, "state": {in.State}, "redirect_uri": {in.At.Callback + "/oauth"}}
+	query := url.Values{"supplier": {supplierNumber(in.Supplier)}, "state": {in.State},
+		"redirect_uri": {in.At.Callback + "/oauth"}}
 	return country.Enrolled{Visit: in.At.BaseURL + xxwire.PathGrant + "?" + query.Encode()}
 }
 

@@ -55,7 +55,8 @@ func readNotices(list []xxwire.Notice) (news []country.News, err error) {
 			return nil, fmt.Errorf("reading the time of notice %q: %w", n.Key, err)
 		}
 		news = append(news, country.News{
-			Key: n.Key, At: at, Code: n.Code, Name: n.Name, Source: country.Source(n.Source), Severity: country.Severity(n.Severity), Message: n.Message,
+			Key: n.Key, At: at, Code: n.Code, Name: n.Name, Source: country.Source(n.Source),
+			Severity: country.Severity(n.Severity), Message: n.Message,
 		})
 	}
 	return news, nil

@@ -34,8 +34,10 @@ func post(t *testing.T, address string, said xxwire.Said) int {
 func say(t *testing.T, address string, f country.Filing) {
 	t.Helper()
 	for key, severity := range map[string]string{"m1": "INFO", "m2": "PROBLEM"} {
-		notice := xxwire.Notice{Key: key, At: "2026-04-01T08:00:00Z", Code: "205", Name: "Approved", Source: "BUYER", Severity: severity}
-		if got := post(t, address, xxwire.Said{Supplier: f.Supplier, Number: f.Number, Notice: notice}); got != http.StatusNoContent {
+		notice := xxwire.Notice{Key: key, At: "2026-04-01T08:00:00Z", Code: "205", Name: "Approved", Source: "BUYER",
+			Severity: severity}
+		if got := post(t, address, xxwire.Said{Supplier: f.Supplier, Number: f.Number, Notice: notice}); got !=
+			http.StatusNoContent {
 			t.Fatalf("the double answers a notice with %d", got)
 		}
 	}
@@ -55,7 +57,8 @@ func TestEveryHabitPassesTheSuite(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			packtest.Exercise(t, world.ReferenceWith(code, c.class, c.habits), packtest.Options{
-				Name: "habit " + code, Cases: cases()[:2], Abilities: packtest.Abilities{Say: say, Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
+				Name: "habit " + code, Cases: cases()[:2],
+				Abilities: packtest.Abilities{Say: say, Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
 			})
 		})
 	}
@@ -68,7 +71,8 @@ func TestTheDoubleTakesNoticesOfWhatItHoldsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := prepare(t, ch, draft("A-1"))
-	said := xxwire.Said{Supplier: f.Supplier, Number: f.Number, Notice: xxwire.Notice{Key: "k", Code: "1", Source: "BUYER", Severity: "INFO"}}
+	said := xxwire.Said{Supplier: f.Supplier, Number: f.Number,
+		Notice: xxwire.Notice{Key: "k", Code: "1", Source: "BUYER", Severity: "INFO"}}
 	if got := post(t, at.BaseURL, said); got != http.StatusNotFound {
 		t.Errorf("about nothing: %d", got)
 	}

@@ -16,13 +16,15 @@ import (
 )
 
 // Registered lists what the authority holds: see [country.Register].
-func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day,
+	c country.Credentials) ([]country.Entry, error) {
 	supplier := supplierNumber(s)
 	key := xxwire.SigningKey(supplier, c.Secret)
 	var all []country.Entry
 	for after := ""; ; {
 		query := url.Values{"day": {day.String()}, "after": {after}}
-		reply, err := ch.call(ctx, request{method: http.MethodGet, path: xxwire.PathList, query: query.Encode(), supplier: supplier}, c)
+		reply, err := ch.call(ctx, request{method: http.MethodGet, path: xxwire.PathList, query: query.Encode(),
+			supplier: supplier}, c)
 		if err != nil {
 			return nil, fmt.Errorf("listing documents of %s: %w", day, err)
 		}
@@ -73,5 +75,6 @@ func (ch *channel) Head(ctx context.Context, s country.Supplier, c country.Crede
 	case r.Outcome == xxwire.OutcomeAccepted && r.Position > 0 && r.SHA256 != "":
 		return country.Link{Position: r.Position, Hash: r.SHA256}, true, nil
 	}
-	return country.Link{}, false, fmt.Errorf("asking for the head of the chain: the answer is %q at position %d", r.Outcome, r.Position)
+	return country.Link{}, false, fmt.Errorf("asking for the head of the chain: the answer is %q at position %d",
+		r.Outcome, r.Position)
 }

@@ -20,8 +20,9 @@ func TestAListedDocumentHasWhatItsFilingHad(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	filing, err := ch.Prepare(country.Draft{OperationID: "op-1", Supplier: s, Now: at, Location: time.UTC,
-		Transaction: transaction.Transaction{Kind: transaction.Invoice, Number: "A-1", Date: at, CurrencyCode: "EUR", Items: []transaction.Item{{Number: 1, Name: "Tea"}}},
-		Totals:      transaction.Totals{Gross: 100, Net: 80, Tax: 20, Lines: []transaction.Line{{Gross: 100, Net: 80}}}})
+		Transaction: transaction.Transaction{Kind: transaction.Invoice, Number: "A-1", Date: at, CurrencyCode: "EUR",
+			Items: []transaction.Item{{Number: 1, Name: "Tea"}}},
+		Totals: transaction.Totals{Gross: 100, Net: 80, Tax: 20, Lines: []transaction.Line{{Gross: 100, Net: 80}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,13 +30,16 @@ func TestAListedDocumentHasWhatItsFilingHad(t *testing.T) {
 	if err != nil || receipts[0].Outcome != country.Accepted {
 		t.Fatalf("%+v %v", receipts, err)
 	}
-	list, err := ch.(country.Register).Registered(t.Context(), s, country.Day{Year: 2026, Month: 3, Day: 1}, country.Credentials{})
+	list, err := ch.(country.Register).Registered(t.Context(), s, country.Day{Year: 2026, Month: 3, Day: 1},
+		country.Credentials{})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v %v", list, err)
 	}
 	got := list[0]
-	if got.Number != "A-1" || got.AuthorityID1 != receipts[0].AuthorityID1 || got.AuthorityID2 != filing.AuthorityID || got.SHA256 != filing.SHA256 ||
-		got.QRCode != filing.QRCode || got.Kind != transaction.Invoice || got.Gross == nil || *got.Gross != 100 || got.Reference != "" || got.Cancelled {
+	if got.Number != "A-1" || got.AuthorityID1 != receipts[0].AuthorityID1 || got.AuthorityID2 != filing.AuthorityID ||
+		got.SHA256 != filing.SHA256 ||
+		got.QRCode != filing.QRCode || got.Kind != transaction.Invoice || got.Gross == nil || *got.Gross != 100 ||
+		got.Reference != "" || got.Cancelled {
 		t.Errorf("%+v", got)
 	}
 	head, begun, err := ch.(country.ChainKeeper).Head(t.Context(), s, country.Credentials{})

@@ -46,7 +46,8 @@ func (ch *channel) mailbox(ctx context.Context, in country.Inquiry) (got country
 	}
 	supplier := supplierNumber(in.Supplier)
 	query := url.Values{"after": {after}, "limit": {strconv.Itoa(min(in.Limit, xxwire.MailboxMax))}}
-	reply, err := ch.call(ctx, request{method: http.MethodGet, path: xxwire.PathMailbox, query: query.Encode(), supplier: supplier}, in.Credentials)
+	reply, err := ch.call(ctx, request{method: http.MethodGet, path: xxwire.PathMailbox, query: query.Encode(),
+		supplier: supplier}, in.Credentials)
 	if err != nil {
 		return got, fmt.Errorf("looking into the mailbox: %w", err)
 	}
@@ -67,7 +68,8 @@ func (ch *channel) mailbox(ctx context.Context, in country.Inquiry) (got country
 		if err != nil {
 			return country.Fetched{}, fmt.Errorf("looking into the mailbox: message %q: %w", said.ID, err)
 		}
-		got.Messages = append(got.Messages, country.Message{Key: said.ID, Handle: said.Key, Receipt: receipt, Raw: bytes.Clone(line)})
+		got.Messages = append(got.Messages, country.Message{Key: said.ID, Handle: said.Key, Receipt: receipt,
+			Raw: bytes.Clone(line)})
 		rest = tail
 	}
 	got.Cursor, got.More = reply.Header.Get(xxwire.HeaderNext), reply.Header.Get(xxwire.HeaderMore) != ""

@@ -20,7 +20,8 @@ const (
 )
 
 func periods() *country.Periods {
-	return &country.Periods{Gather: gather, LinesMax: periodLinesMax, BytesMax: periodBytesMax, Within: 24 * time.Hour, Withdraw: "a sale has left"}
+	return &country.Periods{Gather: gather, LinesMax: periodLinesMax, BytesMax: periodBytesMax, Within: 24 * time.Hour,
+		Withdraw: "a sale has left"}
 }
 
 // span is the period that a document says it is of.
@@ -68,7 +69,8 @@ func gather(in country.Draft) (*country.Gathered, error) {
 	}
 	gross, net := was.Gross+in.Totals.Gross, was.Net+in.Totals.Net
 	if gross < 0 {
-		return nil, fault.New(fault.Invalid, "the sale has less").With(fault.At("items", fault.ReferenceExceeded, "give back more than is left of the sale in its period"))
+		return nil, fault.New(fault.Invalid, "the sale has less").With(fault.At("items", fault.ReferenceExceeded,
+			"give back more than is left of the sale in its period"))
 	}
 	return entered(country.Span{}, gross, net, gross-net)
 }

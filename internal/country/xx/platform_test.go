@@ -28,7 +28,8 @@ func operators(t *testing.T, name string) country.Identity {
 
 func TestAuthorityThatAsksForAPlatformPassesTheSuite(t *testing.T) {
 	packtest.Exercise(t, world.Platform("XP"), packtest.Options{
-		Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway"), Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
+		Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway"),
+		Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
 	})
 }
 
@@ -41,13 +42,15 @@ func TestASuppliersOwnIdentityWins(t *testing.T) {
 	wrong := operators(t, "Gateway")
 	wrong.Secrets = map[string]string{"platform_key": "not the key"}
 	for version, operators := range []country.Identity{{}, wrong} {
-		atlas.Configure(map[country.Environment]country.Setup{{Code: "XP"}: {Version: int64(version + 1), Identity: operators}})
+		atlas.Configure(map[country.Environment]country.Setup{{Code: "XP"}: {Version: int64(version + 1),
+			Identity: operators}})
 		ch, err := atlas.Channel("XP", false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		filing := prepare(t, ch, draft("A-1"))
-		if _, err := ch.Send(t.Context(), []country.Filing{filing}, country.Credentials{}); !errors.Is(err, country.ErrNoIdentity) || !errors.Is(err, country.ErrNotTaken) {
+		if _, err := ch.Send(t.Context(), []country.Filing{filing}, country.Credentials{}); !errors.Is(err,
+			country.ErrNoIdentity) || !errors.Is(err, country.ErrNotTaken) {
 			t.Errorf("the operator's identity %d: %v", version, err)
 		}
 		receipts, err := ch.Send(t.Context(), []country.Filing{filing}, supplier)
@@ -70,7 +73,8 @@ func TestAnIdentityThatNeedNotBeIsStillChecked(t *testing.T) {
 	}
 	ch := set(1, country.Identity{Secrets: map[string]string{"platform_key": "stale"}})
 	filing := prepare(t, ch, draft("A-1"))
-	if _, err := ch.Send(t.Context(), []country.Filing{filing}, country.Credentials{}); !errors.Is(err, country.ErrNoIdentity) || count(t, desk) != 0 {
+	if _, err := ch.Send(t.Context(), []country.Filing{filing}, country.Credentials{}); !errors.Is(err,
+		country.ErrNoIdentity) || count(t, desk) != 0 {
 		t.Errorf("a wrong key: %v", err)
 	}
 	ch = set(2, country.Identity{Secrets: map[string]string{"platform_key": xxwire.PlatformKey("")}})

@@ -100,7 +100,8 @@ func facts(class country.Class, classes []string) country.Facts {
 				Description: "Cancellations stay pending until the buyer accepts them.",
 			},
 			{
-				Key: settingPeriod, Type: "string", Default: periodNone, Values: []string{periodNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
+				Key: settingPeriod, Type: "string", Default: periodNone,
+				Values:      []string{periodNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
 				Description: "Sales to customers without a tax number are gathered by day, week or month and filed in one document after its end.",
 			},
 			{

@@ -28,16 +28,20 @@ func draft(number string) country.Draft {
 			Kind: transaction.Invoice, CountryCode: "XX", LanguageCode: "EN", CurrencyCode: "EUR", Date: day,
 			Number: number, ID: "tx-" + number, SupplierID: "s1",
 			Items: []transaction.Item{{
-				Number: 1, Name: "Tea & <biscuits>", Quantity: num.MakeAmount(3, 0), Unit: "pc", UnitPrice: 7570, Type: transaction.Goods,
-				Taxes: []transaction.Tax{{Rate: num.MakeAmount(25, 0), Regime: transaction.VAT, Mode: transaction.Included, Type: transaction.TaxStandard}},
+				Number: 1, Name: "Tea & <biscuits>", Quantity: num.MakeAmount(3, 0), Unit: "pc", UnitPrice: 7570,
+				Type: transaction.Goods,
+				Taxes: []transaction.Tax{{Rate: num.MakeAmount(25, 0), Regime: transaction.VAT, Mode: transaction.Included,
+					Type: transaction.TaxStandard}},
 			}},
-			Customer: &transaction.Party{LegalName: "Ann Buyer", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "XX"}},
+			Customer: &transaction.Party{LegalName: "Ann Buyer", Type: transaction.Individual,
+				Address: &transaction.Address{CountryCode: "XX"}},
 		},
 		Totals: transaction.Totals{
 			Gross: 22710, Net: 18168, Tax: 4542,
 			Lines: []transaction.Line{{Gross: 22710, Net: 18168, Taxes: []int64{4542}}},
 		},
-		Supplier: country.Supplier{ID: "s1", CountryCode: "XX", LegalName: "Shop Ltd", TaxNumber: "XX100", Settings: country.Settings{}},
+		Supplier: country.Supplier{ID: "s1", CountryCode: "XX", LegalName: "Shop Ltd", TaxNumber: "XX100",
+			Settings: country.Settings{}},
 		Location: time.FixedZone("CEST", 2*60*60),
 		Now:      day.Add(time.Minute),
 	}
@@ -53,7 +57,8 @@ func correction(kind transaction.Kind, number string, original country.Draft) co
 		Gross: -22710, Net: -18168, Tax: -4542,
 		Lines: []transaction.Line{{Gross: -22710, Net: -18168, Taxes: []int64{-4542}}},
 	}
-	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: "XX-000000001"}
+	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals,
+		UniqueNumber: original.UniqueNumber, AuthorityID1: "XX-000000001"}
 	return d
 }
 
@@ -87,7 +92,8 @@ func counter() []country.Draft {
 
 func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
 	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{
-		Cases: cases(), CallsBack: xxwire.SuffixCallback, Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Visitor: visited(), Agree: agree, Gathers: counter()},
+		Cases: cases(), CallsBack: xxwire.SuffixCallback,
+		Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Visitor: visited(), Agree: agree, Gathers: counter()},
 	})
 }
 

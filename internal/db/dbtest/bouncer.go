@@ -56,7 +56,8 @@ func Bouncer(t testing.TB, mode, address string) string {
 	})
 	through := *to
 	through.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
+	// another program has no signal to give
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", through.Host)
 		if err == nil {
 			c.Close()

@@ -113,7 +113,8 @@ func writeIsVisible(t *testing.T, d *db.DB, table string) {
 	err := d.Read(context.Background(), func(r db.Reader) error {
 		var n int
 		var note string
-		if err := r.Row("SELECT n, note FROM "+table+" WHERE id = $1", "b").Scan(&n, &note); err != nil || n != 20 || note != "big" {
+		if err := r.Row("SELECT n, note FROM "+table+" WHERE id = $1", "b").Scan(&n, &note); err != nil || n != 20 ||
+			note != "big" {
 			return fmt.Errorf("b is %d %q: %w", n, note, err)
 		}
 		return nil
@@ -214,7 +215,9 @@ func staleStoresNothing(t *testing.T, d *db.DB, table string) {
 	}
 	wantIDs(t, d, table, "a b")
 	var sum int
-	if err := d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT sum(n) FROM " + table).Scan(&sum) }); err != nil || sum != 2 {
+	if err := d.Read(context.Background(), func(r db.Reader) error {
+		return r.Row("SELECT sum(n) FROM " + table).Scan(&sum)
+	}); err != nil || sum != 2 {
 		t.Errorf("n adds up to %d after stale writes, want 2 (%v)", sum, err)
 	}
 }
@@ -246,7 +249,9 @@ func lockOrders(t *testing.T, d *db.DB, table string) {
 	wg.Wait()
 	for _, chain := range []string{"x", "y"} {
 		var n int
-		err := d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT n FROM "+table+" WHERE id = $1", chain).Scan(&n) })
+		err := d.Read(context.Background(), func(r db.Reader) error {
+			return r.Row("SELECT n FROM "+table+" WHERE id = $1", chain).Scan(&n)
+		})
 		if err != nil || n != writers/2*times {
 			t.Errorf("chain %s counted to %d, want %d: two writers read the same link (%v)", chain, n, writers/2*times, err)
 		}

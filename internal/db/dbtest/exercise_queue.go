@@ -30,7 +30,9 @@ func failingMember(t *testing.T, d *db.DB, table string) {
 		var want func(error) bool
 		switch i % 6 {
 		case 1: // fails after something was queued
-			fn, want = func(tx *db.Tx) error { return errors.Join(insertID(table, id)(tx), mine) }, func(err error) bool { return errors.Is(err, mine) }
+			fn, want = func(tx *db.Tx) error {
+				return errors.Join(insertID(table, id)(tx), mine)
+			}, func(err error) bool { return errors.Is(err, mine) }
 		case 2: // fails after something was sent
 			fn = func(tx *db.Tx) error {
 				return errors.Join(insertID(table, id)(tx), tx.Row("SELECT 1").Scan(new(int)), mine)
@@ -72,7 +74,10 @@ func cancelledBefore(t *testing.T, d *db.DB, table string) {
 	if err := d.Write(ctx, insertID(table, "lost")); !errors.Is(err, context.Canceled) {
 		t.Errorf("write answers %v", err)
 	}
-	if err := d.Read(ctx, func(db.Reader) error { t.Error("a cancelled read ran"); return nil }); !errors.Is(err, context.Canceled) {
+	if err := d.Read(ctx, func(db.Reader) error {
+		t.Error("a cancelled read ran")
+		return nil
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("read answers %v", err)
 	}
 	ctx, cancel = context.WithCancel(context.Background())

@@ -37,7 +37,9 @@ func insertSets(t *testing.T, d *db.DB, table string) {
 			t.Errorf("%s: the insert was taken", name)
 		}
 	}
-	if err := d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert(table, "id,nowhere", []any{"a", 1}) }); err == nil {
+	if err := d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Insert(table, "id,nowhere", []any{"a", 1})
+	}); err == nil {
 		t.Error("a column that does not exist was taken")
 	}
 	if got := len(ids(t, d, table)); got != many+1 {
@@ -63,7 +65,8 @@ func insertReturning(t *testing.T, d *db.DB, table string) {
 	if got := returned("RETURNING id, n", []any{"a", 1}, []any{"b", 2}); !slices.Equal(got, []string{"a=1", "b=2"}) {
 		t.Errorf("insert returned %v", got)
 	}
-	if got := returned("ON CONFLICT (id) DO NOTHING RETURNING id, n", []any{"b", 3}, []any{"c", 3}); !slices.Equal(got, []string{"c=3"}) {
+	if got := returned("ON CONFLICT (id) DO NOTHING RETURNING id, n", []any{"b", 3}, []any{"c", 3}); !slices.Equal(got,
+		[]string{"c=3"}) {
 		t.Errorf("a refused conflict returned %v, want the new row only", got)
 	}
 	up := "ON CONFLICT (id) DO UPDATE SET n = " + table + ".n + excluded.n RETURNING id, n"
@@ -72,7 +75,10 @@ func insertReturning(t *testing.T, d *db.DB, table string) {
 	}
 	mine := errors.New("mine")
 	err := d.Write(context.Background(), func(tx *db.Tx) error {
-		return tx.InsertReturning(db.Insert{Table: table, Columns: "id", Suffix: "RETURNING id"}, [][]any{{"e"}, {"f"}}, func(*db.Rows) error { return mine })
+		return tx.InsertReturning(db.Insert{Table: table, Columns: "id", Suffix: "RETURNING id"}, [][]any{{"e"}, {"f"}},
+			func(*db.Rows) error {
+				return mine
+			})
 	})
 	if !errors.Is(err, mine) {
 		t.Errorf("error is %v, want the callback's", err)
@@ -96,7 +102,8 @@ func nullsAndTypes(t *testing.T, d *db.DB, table string) {
 	write(t, d, func(tx *db.Tx) error { return tx.Insert(table, "id,n,raw,yes,note", rows...) })
 	write(t, d, func(tx *db.Tx) error {
 		for _, row := range rows {
-			if err := tx.Exec("INSERT INTO "+table+" (id,n,raw,yes,note) VALUES ($1,$2,$3,$4,$5)", append([]any{"exec " + row[0].(string)}, row[1:]...)...); err != nil {
+			if err := tx.Exec("INSERT INTO "+table+" (id,n,raw,yes,note) VALUES ($1,$2,$3,$4,$5)",
+				append([]any{"exec " + row[0].(string)}, row[1:]...)...); err != nil {
 				return err
 			}
 		}
@@ -164,9 +171,11 @@ func timeIsFixed(t *testing.T, d *db.DB, table string) {
 				return err
 			}
 			if !tx.Now().Equal(now) || !tx.Wall().Equal(wall) {
-				return fmt.Errorf("now was %s and became %s in one write, the time of day was %s and became %s", now, tx.Now(), wall, tx.Wall())
+				return fmt.Errorf("now was %s and became %s in one write, the time of day was %s and became %s", now, tx.Now(),
+					wall, tx.Wall())
 			}
-			if away := time.Since(wall); away.Abs() > time.Minute || !db.FromMicros(db.Micros(wall)).Equal(wall) || wall.Location() != time.UTC {
+			if away := time.Since(wall); away.Abs() > time.Minute || !db.FromMicros(db.Micros(wall)).Equal(wall) ||
+				wall.Location() != time.UTC {
 				return fmt.Errorf("the time of day is %s, %s away from this machine's", wall, away)
 			}
 			if now.Before(last) {
@@ -264,7 +273,9 @@ func readFails(t *testing.T, d *db.DB, table string) {
 	if err := d.Read(context.Background(), func(db.Reader) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("error is %v, want the function's own", err)
 	}
-	if err := d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT nothing FROM nowhere").Scan(new(int)) }); err == nil {
+	if err := d.Read(context.Background(), func(r db.Reader) error {
+		return r.Row("SELECT nothing FROM nowhere").Scan(new(int))
+	}); err == nil {
 		t.Error("nonsense was read")
 	}
 	err := d.Read(context.Background(), func(r db.Reader) error {

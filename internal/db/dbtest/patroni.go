@@ -55,8 +55,10 @@ func StartCluster(t testing.TB, etcd string) *Cluster {
 	peer, err2 := freeport.New()
 	c.must(errors.Join(err1, err2))
 	at, with := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
-	c.etcd = c.start("etcd", c.copied(etcd), "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", at, "--advertise-client-urls", at,
-		"--listen-peer-urls", with, "--initial-advertise-peer-urls", with, "--initial-cluster", "default="+with, "--unsafe-no-fsync")
+	c.etcd = c.start("etcd", c.copied(etcd), "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", at,
+		"--advertise-client-urls", at,
+		"--listen-peer-urls", with, "--initial-advertise-peer-urls", with, "--initial-cluster", "default="+with,
+		"--unsafe-no-fsync")
 	for i := range 3 {
 		m := &Member{c: c, Name: fmt.Sprintf("pg%d", i+1)}
 		m.port, err1 = freeport.New()
@@ -183,7 +185,8 @@ func (c *Cluster) Switchover() (at time.Time) {
 	c.t.Helper()
 	old := c.Leader()
 	body := fmt.Sprintf(`{"leader":%q}`, old.Name)
-	answer, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/switchover", old.rest), "application/json", strings.NewReader(body))
+	answer, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/switchover", old.rest), "application/json",
+		strings.NewReader(body))
 	c.must(err)
 	text, _ := io.ReadAll(answer.Body)
 	answer.Body.Close()
@@ -260,7 +263,8 @@ func (c *Cluster) start(log, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "HOME="+c.dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.cred, Setpgid: true, Pdeathsig: syscall.SIGTERM} // Patroni takes its server along
+	// Patroni takes its server along
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.cred, Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	c.must(cmd.Start())
 	return cmd
 }
@@ -297,7 +301,8 @@ func (c *Cluster) stop() {
 
 func (c *Cluster) until(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) { // other programs have no signal to give
+	// other programs have no signal to give
+	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("not within three minutes: %s; the members: %+v", what, c.state())
 		}

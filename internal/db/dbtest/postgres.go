@@ -111,7 +111,8 @@ func startServer(dir, sync string) (*Server, error) {
 }
 
 func (s *Server) initdb() error {
-	made := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	made := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8",
+		"--locale=C", "--no-sync")
 	if out, err := made.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
@@ -172,8 +173,10 @@ func (s *Server) Start() error {
 
 func (s *Server) spawn(log *os.File) error {
 	args := []string{"-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "max_wal_size=1GB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on",
-		"-c", "dynamic_shared_memory_type=mmap"} // in the server's folder, which goes with it: a killed server leaves the other kinds behind
+		"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "max_wal_size=1GB", "-c", "fsync=" + s.sync, "-c",
+		"synchronous_commit=on",
+		// in the server's folder, which goes with it: a killed server leaves the other kinds behind
+		"-c", "dynamic_shared_memory_type=mmap"}
 	for _, setting := range s.set {
 		args = append(args, "-c", setting)
 	}

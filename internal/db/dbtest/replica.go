@@ -21,7 +21,8 @@ func (s *Server) Replica(dir string) (*Server, error) {
 		return nil, err
 	}
 	r.set = append([]string{"hot_standby=on"}, s.set...)
-	copied := r.command0("pg_basebackup", "-D", filepath.Join(r.data, "db"), "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "tributary", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	copied := r.command0("pg_basebackup", "-D", filepath.Join(r.data, "db"), "-h", "127.0.0.1", "-p",
+		strconv.Itoa(s.port), "-U", "tributary", "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	if out, err := copied.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
 	}

@@ -335,7 +335,8 @@ func (f *cffFont) program(name string, entries []entry) ([]byte, error) {
 		dicts[i] = f.parts[p].dict(privateAt + len(privates))
 		privates = append(privates, f.parts[p].private...)
 	}
-	return slices.Concat(head, cffIndex(f.top(charsetAt, selectAt, stringsAt, arrayAt)), tail, charset, selected, strings, cffIndex(dicts...), privates), nil
+	return slices.Concat(head, cffIndex(f.top(charsetAt, selectAt, stringsAt, arrayAt)), tail, charset, selected, strings,
+		cffIndex(dicts...), privates), nil
 }
 
 // top writes the Top DICT of a subset; its length does not depend on the offsets.
@@ -350,7 +351,8 @@ func (f *cffFont) top(charset, selected, strings, array int) []byte {
 			out = appendEntry(out, e)
 		}
 	}
-	for _, e := range [][2]int{{dictCIDCount, 65536}, {dictCharset, charset}, {dictFDSelect, selected}, {dictCharStrings, strings}, {dictFDArray, array}} {
+	for _, e := range [][2]int{{dictCIDCount, 65536}, {dictCharset, charset}, {dictFDSelect, selected},
+		{dictCharStrings, strings}, {dictFDArray, array}} {
 		out = appendOperator(appendInt(out, e[1]), e[0])
 	}
 	return out

@@ -49,7 +49,8 @@ func SmallFont() []byte {
 	program, _ := f.program([]uint16{0, 1, 2, 3})
 	cut, _ := tableDirectory(program, 0)
 	// cmap, format 12: A to C.
-	cut["cmap"] = []byte{0, 0, 0, 1, 0, 3, 0, 10, 0, 0, 0, 12, 0, 12, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 65, 0, 0, 0, 67, 0, 0, 0, 1}
+	cut["cmap"] = []byte{0, 0, 0, 1, 0, 3, 0, 10, 0, 0, 0, 12, 0, 12, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+		65, 0, 0, 0, 67, 0, 0, 0, 1}
 	cut["OS/2"], cut["post"] = tables["OS/2"], tables["post"][:32]
 	var list []sfntTable
 	for tag, data := range cut {

@@ -63,7 +63,8 @@ func parseFace(name string, tables map[string][]byte) (*Face, error) {
 			return nil, fmt.Errorf("font %s has no table %s", name, tag)
 		}
 	}
-	f := &Face{Name: name, head: tables["head"], hhea: tables["hhea"], maxp: tables["maxp"], hmtx: tables["hmtx"], glyf: tables["glyf"]}
+	f := &Face{Name: name, head: tables["head"], hhea: tables["hhea"], maxp: tables["maxp"], hmtx: tables["hmtx"],
+		glyf: tables["glyf"]}
 	if len(f.head) < 54 || len(f.hhea) < 36 || len(f.maxp) < 6 || len(tables["OS/2"]) < 78 || len(tables["post"]) < 8 {
 		return nil, errTruncated
 	}
@@ -163,9 +164,10 @@ func (f *Face) readLoca(loca []byte, count int) error {
 func (f *Face) readMetrics(os2, post []byte) {
 	selection := u16(os2, 62)
 	f.Metrics = Metrics{
-		Ascent:      f.perMille(i16(f.hhea, 4)),
-		Descent:     f.perMille(i16(f.hhea, 6)),
-		Box:         [4]int{f.perMille(i16(f.head, 36)), f.perMille(i16(f.head, 38)), f.perMille(i16(f.head, 40)), f.perMille(i16(f.head, 42))},
+		Ascent:  f.perMille(i16(f.hhea, 4)),
+		Descent: f.perMille(i16(f.hhea, 6)),
+		Box: [4]int{f.perMille(i16(f.head, 36)), f.perMille(i16(f.head, 38)), f.perMille(i16(f.head, 40)),
+			f.perMille(i16(f.head, 42))},
 		ItalicAngle: int(int32(u32(post, 4))) >> 16,
 		Italic:      selection&1 != 0,
 		Bold:        selection&(1<<5) != 0,

@@ -128,7 +128,8 @@ func (f *Face) program(glyphs []uint16) ([]byte, error) {
 	binary.BigEndian.PutUint16(hhea[34:], uint16(len(glyphs)))
 	binary.BigEndian.PutUint16(maxp[4:], uint16(len(glyphs)))
 	binary.BigEndian.PutUint16(maxp[26:], 0) // instructions
-	return sfntFile([]sfntTable{{"glyf", glyf}, {"head", head}, {"hhea", hhea}, {"hmtx", hmtx}, {"loca", loca}, {"maxp", maxp}}), nil
+	return sfntFile([]sfntTable{{"glyf", glyf}, {"head", head}, {"hhea", hhea}, {"hmtx", hmtx}, {"loca", loca},
+		{"maxp", maxp}}), nil
 }
 
 // metricsOf returns a glyph's advance and left side bearing as hmtx states them.

@@ -130,12 +130,14 @@ func NewLibrary(folders Folders) (*Library, error) {
 	}
 	for name, sources := range map[string][styles]source{
 		Sans: {
-			Regular: {"Roboto-Regular", robotoregular.TTF}, Medium: {"Roboto-Medium", robotomedium.TTF}, Bold: {"Roboto-Bold", robotobold.TTF},
+			Regular: {"Roboto-Regular", robotoregular.TTF}, Medium: {"Roboto-Medium", robotomedium.TTF},
+			Bold:   {"Roboto-Bold", robotobold.TTF},
 			Italic: {"Roboto-Italic", robotoitalic.TTF}, BoldItalic: {"Roboto-BoldItalic", robotobolditalic.TTF},
 		},
 		Serif: {
 			Regular: {"LiberationSerif", liberationserifregular.TTF}, Medium: {"LiberationSerif-Bold", liberationserifbold.TTF},
-			Italic: {"LiberationSerif-Italic", liberationserifitalic.TTF}, BoldItalic: {"LiberationSerif-BoldItalic", liberationserifbolditalic.TTF},
+			Italic:     {"LiberationSerif-Italic", liberationserifitalic.TTF},
+			BoldItalic: {"LiberationSerif-BoldItalic", liberationserifbolditalic.TTF},
 		},
 	} {
 		fam := &Family{fallbacks: fallbacks, serif: name == Serif}

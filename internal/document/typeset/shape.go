@@ -88,7 +88,8 @@ const (
 
 // NewSetter returns a setter with the fonts of a library.
 func NewSetter(l *Library) *Setter {
-	return &Setter{library: l, lines: NewCache[lineKey, *Line](lineCacheBytesMax), broken: NewCache[wrapKey, brokenText](wrapCacheBytesMax), absent: make(map[scripted]bool)}
+	return &Setter{library: l, lines: NewCache[lineKey, *Line](lineCacheBytesMax),
+		broken: NewCache[wrapKey, brokenText](wrapCacheBytesMax), absent: make(map[scripted]bool)}
 }
 
 // Size is the memory a kept line takes, roughly.
@@ -387,7 +388,8 @@ func (sh *shaper) shape(runes []rune, sp span, f Font) Piece {
 	b.Clear()
 	b.ClusterLevel = harfbuzz.MonotoneCharacters
 	b.Flags = harfbuzz.RemoveDefaultIgnorables
-	b.Props = harfbuzz.SegmentProperties{Direction: harfbuzz.LeftToRight, Script: sp.script, Language: language.NewLanguage(sp.lang)}
+	b.Props = harfbuzz.SegmentProperties{Direction: harfbuzz.LeftToRight, Script: sp.script,
+		Language: language.NewLanguage(sp.lang)}
 	if piece.RTL {
 		b.Props.Direction = harfbuzz.RightToLeft
 	}
@@ -404,7 +406,8 @@ func features(sc language.Script) []harfbuzz.Feature {
 		return nil
 	}
 	off := func(tag string) harfbuzz.Feature {
-		return harfbuzz.Feature{Tag: opentype.MustNewTag(tag), Value: 0, Start: harfbuzz.FeatureGlobalStart, End: harfbuzz.FeatureGlobalEnd}
+		return harfbuzz.Feature{Tag: opentype.MustNewTag(tag), Value: 0, Start: harfbuzz.FeatureGlobalStart,
+			End: harfbuzz.FeatureGlobalEnd}
 	}
 	return []harfbuzz.Feature{off("liga"), off("clig")}
 }

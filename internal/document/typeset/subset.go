@@ -196,7 +196,8 @@ type Subset struct {
 // Cut cuts the subset of a key from its face.
 func Cut(f *Face, k Key) (*Subset, error) {
 	entries := k.entries(f)
-	out := &Subset{Face: f, Name: subsetTag(entries) + "+" + f.Name, ToUnicode: toUnicodeMap(entries), Widths: f.widthArray(entries)}
+	out := &Subset{Face: f, Name: subsetTag(entries) + "+" + f.Name, ToUnicode: toUnicodeMap(entries),
+		Widths: f.widthArray(entries)}
 	var err error
 	if f.cff != nil {
 		out.Compact = true

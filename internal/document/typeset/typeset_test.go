@@ -86,7 +86,8 @@ func TestFriBidiOrdersAlike(t *testing.T) {
 			parts = append(parts, words[n%len(words)])
 			n = n*7 + 3
 		}
-		if text := strings.Join(parts, " "); strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' }) { // a letter decides the direction
+		// a letter decides the direction
+		if text := strings.Join(parts, " "); strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' }) {
 			texts = append(texts, text)
 		}
 	}
@@ -120,7 +121,9 @@ func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
 			t.Errorf("%q breaks into %q, want %q", c.text, got, c.want)
 		}
 	}
-	for _, text := range []string{"Donaudampfschifffahrtsgesellschaft", strings.Repeat("x", 300), "3C464DAF61ACB827C65FDA19F352A4E3", "שלוםשלוםשלוםשלום", strings.Repeat("บริษัท", 9), "株式会社、東京。「製作所」電気部品。販売", strings.Repeat("word ", 40)} {
+	for _, text := range []string{"Donaudampfschifffahrtsgesellschaft", strings.Repeat("x", 300),
+		"3C464DAF61ACB827C65FDA19F352A4E3", "שלוםשלוםשלוםשלום", strings.Repeat("บริษัท", 9), "株式会社、東京。「製作所」電気部品。販売",
+		strings.Repeat("word ", 40)} {
 		lines := s.Wrap(f, text, 4600)
 		for _, line := range lines {
 			if w := s.Width(f, line); w > 4600 {
@@ -149,7 +152,8 @@ func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
 func TestCleanKeepsWhatLettersNeedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		" a\t\nb ": "a b", "a\u202Eb\u2066c": "abc", "می\u200Cخواهم": "می\u200Cخواهم", "a\u200Cb": "ab", "\u200D": "", "葛\U000E0100城": "葛\U000E0100城", "a\U000E0100": "a",
+		" a\t\nb ": "a b", "a\u202Eb\u2066c": "abc", "می\u200Cخواهم": "می\u200Cخواهم", "a\u200Cb": "ab", "\u200D": "",
+		"葛\U000E0100城": "葛\U000E0100城", "a\U000E0100": "a",
 		"e\u0301": "é", "x\u00A0y": "x\u00A0y", "\xffx": "\uFFFDx", "\U000F0000": "", "ශ්\u200Dරී": "ශ්\u200Dරී",
 	} {
 		if got := typeset.Clean(in); got != want {

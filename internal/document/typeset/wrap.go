@@ -168,7 +168,8 @@ func bestSplit(word string, ends []int, n int) (at int, hyphenated bool) {
 	earliest := max(1, n*6/10)
 	for i := n; i >= earliest; i-- {
 		before, after := sign(i-1), sign(i)
-		if unicode.IsPunct(before) || unicode.IsSymbol(before) || unicode.IsDigit(before) != unicode.IsDigit(after) && !unicode.IsPunct(after) {
+		if unicode.IsPunct(before) || unicode.IsSymbol(before) ||
+			unicode.IsDigit(before) != unicode.IsDigit(after) && !unicode.IsPunct(after) {
 			return i, false
 		}
 		if after >= 0x0E40 && after <= 0x0E44 { // Thai vowels that begin a syllable
@@ -185,7 +186,8 @@ func bestSplit(word string, ends []int, n int) (at int, hyphenated bool) {
 // letters: a consonant that a vowel follows begins one, but sh, ch and the like
 // are one consonant.
 func syllable(before, first, second rune) bool {
-	return alphabetic(before) && alphabetic(first) && !vowel(first) && vowel(second) && (vowel(before) || unicode.ToLower(first) != 'h')
+	return alphabetic(before) && alphabetic(first) && !vowel(first) && vowel(second) &&
+		(vowel(before) || unicode.ToLower(first) != 'h')
 }
 
 // alphabetic reports letters of scripts that hyphenate.

@@ -83,7 +83,8 @@ func Speaks(code string) bool {
 // asked for. Chinese is in the script of the country.
 func Languages() []string {
 	return []string{
-		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA", "KO", "LT", "LV", "MT", "NB", "NL", "NN", "PL", "PT", "RO", "SK", "SL", "SV",
+		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA",
+		"KO", "LT", "LV", "MT", "NB", "NL", "NN", "PL", "PT", "RO", "SK", "SL", "SV",
 		"TH", "TR", "UK", "VI", "ZH",
 	}
 }
@@ -115,7 +116,8 @@ type customs struct {
 // Read reads the files of the program: what is wrong in one is a fault of the
 // program, found at its start.
 func Read() (*Vocabulary, error) {
-	v := &Vocabulary{languages: map[string]*Words{}, formats: map[string]string{}, countries: map[string]customs{}, names: map[[2]string]string{}}
+	v := &Vocabulary{languages: map[string]*Words{}, formats: map[string]string{}, countries: map[string]customs{},
+		names: map[[2]string]string{}}
 	for _, code := range append(Languages(), "ZH-HANT") {
 		name := strings.ToLower(code)
 		if code == "ZH" {

@@ -25,7 +25,8 @@ func S3(t *testing.T, bucket string) string {
 	t.Setenv("AWS_ACCESS_KEY_ID", "S3RVER")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "S3RVER")
 	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules", "s3rver", "bin", "s3rver.js"), "--directory", t.TempDir(), "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
+	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules", "s3rver", "bin", "s3rver.js"),
+		"--directory", t.TempDir(), "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
 	out, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()
@@ -40,7 +41,8 @@ func S3(t *testing.T, bucket string) string {
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok {
-			return "s3://" + bucket + "?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape("http://"+strings.TrimSpace(at))
+			return "s3://" + bucket + "?region=us-east-1&use_path_style=true&endpoint=" +
+				url.QueryEscape("http://"+strings.TrimSpace(at))
 		}
 	}
 	t.Fatal("the server of S3 does not say where it listens")

@@ -92,7 +92,8 @@ func (z *Zone) answer(query []byte) ([]byte, bool) {
 	z.asked[key]++
 	z.mu.Unlock()
 	m := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired, RecursionAvailable: true},
+		Header: dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true,
+			RecursionDesired: header.RecursionDesired, RecursionAvailable: true},
 		Questions: []dnsmessage.Question{q},
 	}
 	if !known {

@@ -16,7 +16,8 @@ import (
 
 // pattern is that of KSeF numbers in the API 2.6.0 and in FA(3)
 // (TNumerKSeF). Numbers of KSeF 1.0 have one more dash, which is still taken.
-var pattern = regexp.MustCompile(`^([1-9](\d[1-9]|[1-9]\d)\d{7}|M\d{9}|[A-Z]{3}\d{7})-(20[2-9]\d|2[1-9]\d{2}|[3-9]\d{3})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])-[0-9A-F]{6}-?[0-9A-F]{6}-[0-9A-F]{2}$`)
+var pattern = regexp.MustCompile(
+	`^([1-9](\d[1-9]|[1-9]\d)\d{7}|M\d{9}|[A-Z]{3}\d{7})-(20[2-9]\d|2[1-9]\d{2}|[3-9]\d{3})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])-[0-9A-F]{6}-?[0-9A-F]{6}-[0-9A-F]{2}$`)
 
 const (
 	numberLength = 35

@@ -27,7 +27,8 @@ func TestChecksumOfKSeFNumbersIsTheOfficialOne(t *testing.T) {
 	if !ksefwire.ValidNumber("5265877635-20220826-0100AB-1AF629-11") {
 		t.Error("a number of KSeF 1.0 is refused")
 	}
-	for _, wrong := range []string{"", "5265877635", "5265877635-20251326-0100001AF629-AF", "0265877635-20250826-0100001AF629-AF", "5265877635-20250826-0100001af629-AF"} {
+	for _, wrong := range []string{"", "5265877635", "5265877635-20251326-0100001AF629-AF",
+		"0265877635-20250826-0100001AF629-AF", "5265877635-20250826-0100001af629-AF"} {
 		if ksefwire.ValidNumber(wrong) {
 			t.Errorf("%q is taken", wrong)
 		}

@@ -127,8 +127,11 @@ func (r Rate) Times(n int) Rate { return Rate{r.Second * n, r.Minute * n, r.Hour
 // document states them beside each operation (ksef-docs, limity-api.md).
 func ProductionRates() Rates {
 	return Rates{
-		OnlineSession: Rate{10, 30, 120}, BatchSession: Rate{10, 20, 60}, InvoiceSend: Rate{10, 30, 180}, InvoiceStatus: Rate{30, 120, 1200},
-		SessionList: Rate{5, 10, 60}, SessionInvoiceList: Rate{10, 20, 200}, SessionMisc: Rate{10, 120, 1200}, InvoiceMetadata: Rate{8, 16, 20},
-		InvoiceExport: Rate{8, 16, 20}, InvoiceExportStatus: Rate{10, 60, 600}, InvoiceDownload: Rate{8, 16, 64}, Other: Rate{10, 30, 120},
+		OnlineSession: Rate{10, 30, 120}, BatchSession: Rate{10, 20, 60}, InvoiceSend: Rate{10, 30, 180},
+		InvoiceStatus: Rate{30, 120, 1200},
+		SessionList:   Rate{5, 10, 60}, SessionInvoiceList: Rate{10, 20, 200}, SessionMisc: Rate{10, 120, 1200},
+		InvoiceMetadata: Rate{8, 16, 20},
+		InvoiceExport:   Rate{8, 16, 20}, InvoiceExportStatus: Rate{10, 60, 600}, InvoiceDownload: Rate{8, 16, 64},
+		Other: Rate{10, 30, 120},
 	}
 }

@@ -120,7 +120,8 @@ func CertificatePath(number string) string {
 	if len(number) != numberDigits || strings.Trim(number, "0123456789") != "" {
 		return ""
 	}
-	return pathRecords + number[:6] + "/" + number[6:12] + "/" + number[12:14] + "/" + number[14:16] + "/" + number[16:18] + "/" + url.PathEscape(number) + ".cer"
+	return pathRecords + number[:6] + "/" + number[6:12] + "/" + number[12:14] + "/" + number[14:16] + "/" +
+		number[16:18] + "/" + url.PathEscape(number) + ".cer"
 }
 
 // IssuedBySAT reports whether a certificate is numbered as SAT numbers its own.

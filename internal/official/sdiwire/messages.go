@@ -28,7 +28,8 @@ type Message struct {
 func Messages() []Message {
 	return []Message{
 		{Delivered, "RicevutaConsegna", "ricevutaConsegna", "RicevutaConsegna", "RicevutaConsegna"},
-		{Undelivered, "NotificaMancataConsegna", "notificaMancataConsegna", "NotificaMancataConsegna", "RicevutaImpossibilitaRecapito"},
+		{Undelivered, "NotificaMancataConsegna", "notificaMancataConsegna", "NotificaMancataConsegna",
+			"RicevutaImpossibilitaRecapito"},
 		{Refused, "NotificaScarto", "notificaScarto", "NotificaScarto", "RicevutaScarto"},
 		{Outcome, "NotificaEsito", "notificaEsito", "NotificaEsito", ""},
 		{Expired, "NotificaDecorrenzaTermini", "notificaDecorrenzaTermini", "NotificaDecorrenzaTermini", ""},

@@ -118,7 +118,8 @@ func Pack(envelope, file []byte, soapType string) (contentType string, body []by
 	parts := multipart.NewWriter(&out)
 	_ = parts.SetBoundary(boundary) // a constant that is allowed
 	add := func(kind, id string, text []byte) {
-		w, err := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}, "Content-Transfer-Encoding": {"binary"}, "Content-ID": {"<" + id + ">"}})
+		w, err := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}, "Content-Transfer-Encoding": {"binary"},
+			"Content-ID": {"<" + id + ">"}})
 		if err == nil {
 			_, _ = w.Write(text) // to memory
 		}
@@ -129,5 +130,7 @@ func Pack(envelope, file []byte, soapType string) (contentType string, body []by
 		add("application/octet-stream", partFile, file)
 	}
 	_ = parts.Close() // to memory
-	return mime.FormatMediaType(typeRelated, map[string]string{"boundary": boundary, "type": typeXOP, "start": "<" + partEnvelope + ">", "start-info": soapType}), out.Bytes()
+	return mime.FormatMediaType(typeRelated,
+			map[string]string{"boundary": boundary, "type": typeXOP, "start": "<" + partEnvelope + ">", "start-info": soapType}),
+		out.Bytes()
 }

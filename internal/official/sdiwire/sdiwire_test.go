@@ -15,7 +15,8 @@ import (
 
 func TestFileNamesAreThoseOfTheSpecification(t *testing.T) {
 	for text, ok := range map[string]bool{
-		"IT01234567890_00001.xml": true, "IT01234567890_1.xml": true, "ITHVQWPH73P42H501Y_x0024.xml": true, "DE12_A.xml": true,
+		"IT01234567890_00001.xml": true, "IT01234567890_1.xml": true, "ITHVQWPH73P42H501Y_x0024.xml": true,
+		"DE12_A.xml":               true,
 		"IT01234567890_000001.xml": false, "IT0123456789_00001.xml": false, "IT01234567890123456_1.xml": false,
 		"IT01234567890_00001.xml.p7m": false, "IT01234567890_00001.zip": false, "IT01234567890_.xml": false,
 		"it01234567890_00001.xml": false, "IT01234567890_0-001.xml": false, "": false, "DE1_A.xml": false,
@@ -66,7 +67,8 @@ func TestAFileTravelsInTheEnvelopeOrBesideIt(t *testing.T) {
 			t.Errorf("%s: %q %v", contentType, got, err)
 		}
 	}
-	for _, wrong := range []string{`<f><File>*</File></f>`, `<f><File><a/></File></f>`, `<f/>`, strings.Replace(`<f><File>`+sdiwire.Include+`</File></f>`, "cid:", "cid:no", 1)} {
+	for _, wrong := range []string{`<f><File>*</File></f>`, `<f><File><a/></File></f>`, `<f/>`,
+		strings.Replace(`<f><File>`+sdiwire.Include+`</File></f>`, "cid:", "cid:no", 1)} {
 		doc, err := xmltree.Read([]byte(wrong))
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +99,8 @@ func FuzzOpen(f *testing.F) {
 	kind, body := sdiwire.Pack([]byte("<f><File>"+sdiwire.Include+"</File></f>"), []byte("file"), "text/xml")
 	f.Add(kind, body)
 	f.Add("text/xml", []byte("<f><File>QQ==</File></f>"))
-	f.Add(`multipart/related; boundary="b"; start="<a>"`, []byte("--b\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\nPGYvPg==\r\n--b--\r\n"))
+	f.Add(`multipart/related; boundary="b"; start="<a>"`,
+		[]byte("--b\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\nPGYvPg==\r\n--b--\r\n"))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		p, err := sdiwire.Open(contentType, body)

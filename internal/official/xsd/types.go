@@ -103,7 +103,8 @@ func facets(r *node) []string {
 			values = append(values, value)
 		case e.Local == "whiteSpace":
 			words = append(words, "w"+value[:1])
-		case e.Local == "annotation" || e.Local == "simpleType" || e.Local == "attribute" || e.Local == "anyAttribute" || e.Local == "attributeGroup":
+		case e.Local == "annotation" || e.Local == "simpleType" || e.Local == "attribute" || e.Local == "anyAttribute" ||
+			e.Local == "attributeGroup":
 		case letter == "":
 			fail(e, "the facet is not carried over")
 		default:

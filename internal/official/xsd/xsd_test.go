@@ -75,16 +75,25 @@ func TestEveryConstructIsCarriedOver(t *testing.T) {
 	const item = `<Item no="1"><Name>a</Name></Item>`
 	documents := map[string]bool{ // content after Id → valid
 		item: true, `<Day>2024-01-01</Day>` + item: true, `<Day>x</Day>` + item: false, ``: false,
-		`<Item no="1"><Name>a</Name><More/></Item>`: true, `<Item no="1"><More/><Name>a</Name></Item>`: false, `<Item><Name>a</Name></Item>`: false,
-		item + `<Item no="2" after="1"><Name>a</Name></Item>`: true, item + `<Item no="2" after="3"><Name>a</Name></Item>`: false, item + item: false,
+		`<Item no="1"><Name>a</Name><More/></Item>`: true, `<Item no="1"><More/><Name>a</Name></Item>`: false,
+		`<Item><Name>a</Name></Item>`:                         false,
+		item + `<Item no="2" after="1"><Name>a</Name></Item>`: true,
+		item + `<Item no="2" after="3"><Name>a</Name></Item>`: false, item + item: false,
 		item + `<Tool><Name>a</Name></Tool>`: true, item + `<Thing><Name>a</Name></Thing>`: false,
-		item + `<Set><Y>1</Y><X>2</X></Set>`: true, item + `<Set><Y>1</Y></Set>`: false, item + `<Set><X>1</X><X>1</X></Set>`: false,
-		item + `<Narrow no="1"><Name>AB</Name></Narrow>`: true, item + `<Narrow old="1"><Name>AB</Name></Narrow>`: false, item + `<Narrow><Name>ab</Name></Narrow>`: false,
-		item + `<Sizes>12 AB</Sizes>`: true, item + `<Sizes>12 AB 3</Sizes>`: false, item + `<Sizes>12 ab</Sizes>`: false,
-		item + `<Price currency="EUR">10.0</Price>`: true, item + `<Price>10.01</Price>`: false, item + `<Price currency="x">1</Price>`: false,
-		item + `<Bare a="1"><b xmlns=""/>text</Bare>`: true, item + `<Plain xmlns="">2024-01-01</Plain>`: true, item + `<Plain>2024-01-01</Plain>`: false,
-		item + `<P/><Q unit=" kg ">AB</Q>`: true, item + `<P/><P/><P/>`: false, item + `<Q>AB</Q>`: false, item + `<P> </P>`: false,
-		item + `<z xmlns="urn:z"><Root xmlns="urn:t"/></z>`: true, item + `<z xmlns="urn:y"/>`: false, item + `<z xmlns=""/>`: true,
+		item + `<Set><Y>1</Y><X>2</X></Set>`: true, item + `<Set><Y>1</Y></Set>`: false,
+		item + `<Set><X>1</X><X>1</X></Set>`:             false,
+		item + `<Narrow no="1"><Name>AB</Name></Narrow>`: true, item + `<Narrow old="1"><Name>AB</Name></Narrow>`: false,
+		item + `<Narrow><Name>ab</Name></Narrow>`: false,
+		item + `<Sizes>12 AB</Sizes>`:             true, item + `<Sizes>12 AB 3</Sizes>`: false,
+		item + `<Sizes>12 ab</Sizes>`:               false,
+		item + `<Price currency="EUR">10.0</Price>`: true, item + `<Price>10.01</Price>`: false,
+		item + `<Price currency="x">1</Price>`:        false,
+		item + `<Bare a="1"><b xmlns=""/>text</Bare>`: true, item + `<Plain xmlns="">2024-01-01</Plain>`: true,
+		item + `<Plain>2024-01-01</Plain>`: false,
+		item + `<P/><Q unit=" kg ">AB</Q>`: true, item + `<P/><P/><P/>`: false, item + `<Q>AB</Q>`: false,
+		item + `<P> </P>`: false,
+		item + `<z xmlns="urn:z"><Root xmlns="urn:t"/></z>`: true, item + `<z xmlns="urn:y"/>`: false,
+		item + `<z xmlns=""/>`: true,
 	}
 	args, names := []string{"--noout", "--nonet", "--schema", path}, []string{}
 	for content, valid := range documents {
@@ -113,18 +122,21 @@ func TestEveryConstructIsCarriedOver(t *testing.T) {
 func TestWhatIsNotCarriedOverIsAnError(t *testing.T) {
 	const open, end = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">`, `</xs:schema>`
 	for name, text := range map[string]string{
-		"redefine":           open + `<xs:redefine schemaLocation="part.xsd"/>` + end,
-		"unknown type":       open + `<xs:element name="a" type="Nothing"/>` + end,
-		"unknown prefix":     open + `<xs:element name="a" type="x:Nothing"/>` + end,
-		"unknown address":    open + `<xs:import namespace="urn:x" schemaLocation="http://example.com/x.xsd"/>` + end,
-		"absent file":        open + `<xs:include schemaLocation="absent.xsd"/>` + end,
-		"block":              open + `<xs:element name="a" block="extension"/>` + end,
-		"broken pattern":     open + `<xs:element name="a"><xs:simpleType><xs:restriction base="xs:string"><xs:pattern value="[a"/></xs:restriction></xs:simpleType></xs:element>` + end,
-		"bounded repetition": open + `<xs:element name="a"><xs:complexType><xs:sequence maxOccurs="2"><xs:element name="b" maxOccurs="3"/></xs:sequence></xs:complexType></xs:element>` + end,
-		"own base":           open + `<xs:simpleType name="a"><xs:restriction base="a"/></xs:simpleType>` + end,
-		"no schema":          `<a/>`,
-		"no XML":             `a`,
-		"distant key":        open + `<xs:element name="a"><xs:keyref name="k" refer="other"><xs:selector xpath="."/><xs:field xpath="@x"/></xs:keyref></xs:element>` + end,
+		"redefine":        open + `<xs:redefine schemaLocation="part.xsd"/>` + end,
+		"unknown type":    open + `<xs:element name="a" type="Nothing"/>` + end,
+		"unknown prefix":  open + `<xs:element name="a" type="x:Nothing"/>` + end,
+		"unknown address": open + `<xs:import namespace="urn:x" schemaLocation="http://example.com/x.xsd"/>` + end,
+		"absent file":     open + `<xs:include schemaLocation="absent.xsd"/>` + end,
+		"block":           open + `<xs:element name="a" block="extension"/>` + end,
+		"broken pattern": open +
+			`<xs:element name="a"><xs:simpleType><xs:restriction base="xs:string"><xs:pattern value="[a"/></xs:restriction></xs:simpleType></xs:element>` + end,
+		"bounded repetition": open +
+			`<xs:element name="a"><xs:complexType><xs:sequence maxOccurs="2"><xs:element name="b" maxOccurs="3"/></xs:sequence></xs:complexType></xs:element>` + end,
+		"own base":  open + `<xs:simpleType name="a"><xs:restriction base="a"/></xs:simpleType>` + end,
+		"no schema": `<a/>`,
+		"no XML":    `a`,
+		"distant key": open +
+			`<xs:element name="a"><xs:keyref name="k" refer="other"><xs:selector xpath="."/><xs:field xpath="@x"/></xs:keyref></xs:element>` + end,
 	} {
 		if _, _, err := compiled(t, text); err == nil {
 			t.Errorf("%s is accepted", name)

@@ -23,11 +23,13 @@ func TestEnvelopesOfBothVersionsAreWrittenAndRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Version != v || m.Header == nil || !m.Content.Is("urn:q", "Ask") || m.Content.Value("Number") != "1 & 2" || m.Fault != nil {
+		if m.Version != v || m.Header == nil || !m.Content.Is("urn:q", "Ask") || m.Content.Value("Number") != "1 & 2" ||
+			m.Fault != nil {
 			t.Errorf("version %d: %+v", v, m)
 		}
 	}
-	if a, b := soap.V11.ContentType("x"), soap.V12.ContentType("x"); a != "text/xml; charset=utf-8" || b != `application/soap+xml; charset=utf-8; action="x"` {
+	if a, b := soap.V11.ContentType("x"), soap.V12.ContentType("x"); a != "text/xml; charset=utf-8" ||
+		b != `application/soap+xml; charset=utf-8; action="x"` {
 		t.Errorf("content types %s and %s", a, b)
 	}
 }
@@ -37,14 +39,16 @@ func TestFaultsAreDataInBothVersions(t *testing.T) {
 	detail.Leaf("code", "4102")
 	for v, f := range map[soap.Version]*soap.Fault{
 		soap.V11: {Code: "Client", Subcode: "Authentication", Reason: "Código <1>", Actor: "urn:actor", Detail: detail},
-		soap.V12: {Code: "Sender", Reason: "Código <1>", Actor: "urn:actor", Detail: xmltree.New("soapenv:Detail", "xmlns:soapenv", soap.Space12)},
+		soap.V12: {Code: "Sender", Reason: "Código <1>", Actor: "urn:actor",
+			Detail: xmltree.New("soapenv:Detail", "xmlns:soapenv", soap.Space12)},
 	} {
 		m, err := soap.Read(f.Bytes(v), xmltree.Limits{})
 		if err != nil || m.Fault == nil {
 			t.Fatalf("version %d: %+v, %v", v, m, err)
 		}
 		got := m.Fault
-		if got.Code != f.Code || got.Subcode != f.Subcode || got.Reason != f.Reason || got.Actor != f.Actor || got.Detail == nil {
+		if got.Code != f.Code || got.Subcode != f.Subcode || got.Reason != f.Reason || got.Actor != f.Actor ||
+			got.Detail == nil {
 			t.Errorf("version %d: %+v", v, got)
 		}
 		if v == soap.V11 && got.Detail.Value("code") != "4102" {
@@ -74,7 +78,8 @@ func TestWhatIsNoEnvelopeIsAnError(t *testing.T) {
 	if _, err := soap.Read([]byte(open+"<e:Body><a/>"), xmltree.Limits{}); !errors.Is(err, xmltree.ErrSyntax) {
 		t.Errorf("cut short: %v", err)
 	}
-	if _, err := soap.Read([]byte(open+"<e:Body><a/></e:Body>"+end), xmltree.Limits{Elements: 2}); !errors.Is(err, xmltree.ErrLimit) {
+	if _, err := soap.Read([]byte(open+"<e:Body><a/></e:Body>"+end), xmltree.Limits{Elements: 2}); !errors.Is(err,
+		xmltree.ErrLimit) {
 		t.Errorf("past the limit: %v", err)
 	}
 }

@@ -153,7 +153,8 @@ func builtinSimple(local string) *simple {
 	if !ok {
 		return nil
 	}
-	s := &simple{name: name{spaceXSD, local}, kind: b.kind, white: b.white, length: -1, shortest: -1, longest: -1, digits: -1, decimals: -1}
+	s := &simple{name: name{spaceXSD, local}, kind: b.kind, white: b.white, length: -1, shortest: -1, longest: -1,
+		digits: -1, decimals: -1}
 	if b.kind == kindNames {
 		s.item, s.shortest = builtinSimple(strings.TrimSuffix(strings.Replace(local, "ENTITIES", "ENTITYS", 1), "S")), 1
 	}
@@ -424,8 +425,9 @@ var uriPattern = func() *regexp.Regexp {
 		absolute  = `/(?:` + char + `+(?:/` + char + `*)*)?`
 		tail      = `(?:\?(?:` + char + `|[/?])*)?(?:#(?:` + char + `|[/?\[\]])*)?`
 	)
-	return regexp.MustCompile(`\A(?:[A-Za-z][A-Za-z0-9+.\-]*:(?:` + authority + `|` + absolute + `|` + char + `+(?:/` + char + `*)*|)|` +
-		authority + `|` + absolute + `|` + firstChar + `+(?:/` + char + `*)*|)` + tail + `\z`)
+	return regexp.MustCompile(
+		`\A(?:[A-Za-z][A-Za-z0-9+.\-]*:(?:` + authority + `|` + absolute + `|` + char + `+(?:/` + char + `*)*|)|` +
+			authority + `|` + absolute + `|` + firstChar + `+(?:/` + char + `*)*|)` + tail + `\z`)
 }()
 
 func isURI(text string) bool {

@@ -102,7 +102,8 @@ func (c *checker) substitute(e *xmltree.Element, said string, declared *typing) 
 			return t
 		}
 	}
-	c.add(Flaw{Kind: TypeUse, Element: e, Name: "type", Value: said, Reason: "xsi:type names a type that is not derived from the declared one"})
+	c.add(Flaw{Kind: TypeUse, Element: e, Name: "type", Value: said,
+		Reason: "xsi:type names a type that is not derived from the declared one"})
 	return nil
 }
 
@@ -112,7 +113,8 @@ func (c *checker) attributes(e *xmltree.Element, t *typing) {
 	}
 	for i := range e.Attrs {
 		a := &e.Attrs[i]
-		if a.Space == xmltree.SpaceXSI && (a.Local == "type" || a.Local == "nil" || a.Local == "schemaLocation" || a.Local == "noNamespaceSchemaLocation") {
+		if a.Space == xmltree.SpaceXSI && (a.Local == "type" || a.Local == "nil" || a.Local == "schemaLocation" ||
+			a.Local == "noNamespaceSchemaLocation") {
 			continue
 		}
 		use := t.use(a)

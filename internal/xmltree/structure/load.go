@@ -39,7 +39,8 @@ import (
 
 // Parse loads a compact form.
 func Parse(text []byte) (*Schema, error) {
-	l := &loader{schema: &Schema{elements: map[name]*declaration{}, attrs: map[name]*attribute{}, types: map[name]*typing{}}, spaces: []string{""}}
+	l := &loader{schema: &Schema{elements: map[name]*declaration{}, attrs: map[name]*attribute{},
+		types: map[name]*typing{}}, spaces: []string{""}}
 	if !bytes.HasPrefix(text, []byte("structure 1\n")) {
 		return nil, fmt.Errorf("reading a structure: it begins with %.40q", text)
 	}

@@ -236,7 +236,8 @@ func durationParts(text, units string, fraction bool) (some, ok bool) {
 		}
 		unit := strings.IndexByte(units, text[i])
 		whole, part, point := strings.Cut(text[:i], ".")
-		if unit < 0 || !allDigits(whole) || !allDigits(part) || whole == "" || point && (part == "" || !fraction || text[i] != 'S') {
+		if unit < 0 || !allDigits(whole) || !allDigits(part) || whole == "" ||
+			point && (part == "" || !fraction || text[i] != 'S') {
 			return some, false
 		}
 		units, text, some = units[unit+1:], text[i+1:], true

@@ -211,7 +211,9 @@ func collapse(text string) string {
 	if !strings.ContainsAny(text, "\t\r\n") && !strings.Contains(text, "  ") {
 		return strings.Trim(text, " ")
 	}
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }), " ")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return r == ' ' || r == '\t' || r == '\r' || r == '\n'
+	}), " ")
 }
 
 // values are those of an enumeration, sorted by length and then by bytes, with

@@ -320,7 +320,8 @@ func (x *schemaWriter) facets(s *simple) {
 	for _, f := range []struct {
 		local string
 		value int
-	}{{"length", s.length}, {"minLength", s.shortest}, {"maxLength", s.longest}, {"totalDigits", s.digits}, {"fractionDigits", s.decimals}} {
+	}{{"length", s.length}, {"minLength", s.shortest}, {"maxLength", s.longest}, {"totalDigits", s.digits},
+		{"fractionDigits", s.decimals}} {
 		if f.value >= 0 {
 			facet(f.local, strconv.Itoa(f.value))
 		}

@@ -116,7 +116,8 @@ func (ch *Client) post(ctx context.Context, path string, head []string, body []b
 
 // upload posts an XML document as a form, in a session. A session that ended
 // is opened again once: the provider reads nothing of a call without one.
-func (ch *Client) upload(ctx context.Context, path string, f country.Filing, c country.Credentials, key string) (int, restReply, []byte, error) {
+func (ch *Client) upload(ctx context.Context, path string, f country.Filing, c country.Credentials,
+	key string) (int, restReply, []byte, error) {
 	body, kind, err := form(f.Report)
 	if err != nil {
 		return 0, restReply{}, nil, err

@@ -34,7 +34,8 @@ type State struct {
 }
 
 func stateIn(n *xmltree.Element, raw []byte) (State, error) {
-	s := State{code: n.Value("CodigoEstatus"), Voucher: n.Value("Estado"), cancelable: n.Value("EsCancelable"), cancelling: n.Value("EstatusCancelacion"), Raw: raw}
+	s := State{code: n.Value("CodigoEstatus"), Voucher: n.Value("Estado"), cancelable: n.Value("EsCancelable"),
+		cancelling: n.Value("EstatusCancelacion"), Raw: raw}
 	if s.Voucher == "" {
 		return State{}, fmt.Errorf("%w: SAT names no state: %s", ErrAwkward, s.code)
 	}
@@ -53,7 +54,8 @@ func (s State) Receipt(f country.Filing, e Errand, acknowledged string) (country
 		r.Handle = ""
 	case s.Voucher == satwire.VoucherValid && strings.HasPrefix(s.cancelling, satwire.CancelRefused):
 		r.Outcome, r.Handle = country.Rejected, ""
-		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: satwire.CancelRefused + ": the receiver did not accept the cancellation; the voucher stays valid"}}
+		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority,
+			Message: satwire.CancelRefused + ": the receiver did not accept the cancellation; the voucher stays valid"}}
 	case s.Voucher == satwire.VoucherValid && strings.HasPrefix(s.cancelling, satwire.CancelWaiting):
 		r.Outcome, r.Awaiting = country.Pending, true
 	default:
@@ -80,8 +82,9 @@ func (ch *Client) State(ctx context.Context, f country.Filing, e Errand, c count
 	if e.Tail != "" {
 		expression += "&fe=" + e.Tail
 	}
-	result, raw, err := ch.ask(ctx, call{url: host + satwire.PathState, space: satwire.SpaceState, method: "Consulta", action: satwire.ActionState,
-		args: []argument{{"expresionImpresa", expression}}}, "ConsultaResult")
+	result, raw, err := ch.ask(ctx, call{url: host + satwire.PathState, space: satwire.SpaceState, method: "Consulta",
+		action: satwire.ActionState,
+		args:   []argument{{"expresionImpresa", expression}}}, "ConsultaResult")
 	if err != nil {
 		return State{}, err
 	}
@@ -105,7 +108,8 @@ func (ch *Client) Cancel(ctx context.Context, f country.Filing, e Errand, c coun
 	case satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
 	case satwire.CodeNoAccess, satwire.CodeRevoked:
-		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.status, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.status,
+			said.message)
 	case "205":
 		// SAT's cancellation service learns of a voucher later than its state does.
 		if now, err := ch.State(ctx, f, e, c); err == nil && now.Voucher == satwire.VoucherValid {
@@ -125,7 +129,8 @@ func (ch *Client) Cancel(ctx context.Context, f country.Filing, e Errand, c coun
 	if r, decided := now.Receipt(f, e, said.receipt); decided {
 		return r, nil
 	}
-	return country.Receipt{Outcome: country.Pending, Handle: said.receipt, Raw: said.raw, AuthorityID1: e.UUID, SHA256: f.SHA256, Awaiting: now.cancelable == satwire.NeedsAccept}, nil
+	return country.Receipt{Outcome: country.Pending, Handle: said.receipt, Raw: said.raw, AuthorityID1: e.UUID,
+		SHA256: f.SHA256, Awaiting: now.cancelable == satwire.NeedsAccept}, nil
 }
 
 func (c cancelled) refused() country.Receipt {
@@ -168,7 +173,8 @@ func (ch *Client) fetchCertificate(ctx context.Context, number string) (*x509.Ce
 	if ch.Simulated() {
 		host = ch.base
 	}
-	reply, err := country.Request{Method: http.MethodGet, URL: host + satwire.CertificatePath(number), BytesMax: certificateBytesMax}.Do(ctx, ch.at.HTTP)
+	reply, err := country.Request{Method: http.MethodGet, URL: host + satwire.CertificatePath(number),
+		BytesMax: certificateBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		// That no connection was had says nothing of the voucher, which left before.
 		return nil, errors.New(err.Error())

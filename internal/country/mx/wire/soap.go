@@ -52,8 +52,9 @@ var errSOAPFault = errors.New("the provider answered with a SOAP fault")
 // than 200, a page, a SOAP fault, a body cut short: nothing is known.
 func (ch *Client) ask(ctx context.Context, c call, result string) (*xmltree.Element, []byte, error) {
 	action := cmp.Or(c.action, c.method)
-	reply, err := country.Request{URL: c.url, Header: []string{"Content-Type", soap.V11.ContentType(action), "SOAPAction", `"` + action + `"`},
-		Body: c.envelope(), BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
+	reply, err := country.Request{URL: c.url,
+		Header: []string{"Content-Type", soap.V11.ContentType(action), "SOAPAction", `"` + action + `"`},
+		Body:   c.envelope(), BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +63,8 @@ func (ch *Client) ask(ctx context.Context, c call, result string) (*xmltree.Elem
 		return nil, nil, fmt.Errorf("calling %s: status %d without an answer of the protocol: %w", c.method, reply.Status, err)
 	}
 	if m.Fault != nil {
-		return nil, nil, fmt.Errorf("calling %s: %w with status %d: %s %s", c.method, errSOAPFault, reply.Status, m.Fault.Code, m.Fault.Reason)
+		return nil, nil, fmt.Errorf("calling %s: %w with status %d: %s %s", c.method, errSOAPFault, reply.Status,
+			m.Fault.Code, m.Fault.Reason)
 	}
 	found := m.Content.At(result)
 	if reply.Status != http.StatusOK || found == nil {
@@ -73,15 +75,17 @@ func (ch *Client) ask(ctx context.Context, c call, result string) (*xmltree.Elem
 
 // stampSOAP calls stamp or stamped with a voucher.
 func (ch *Client) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (Answer, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp, method: method, args: []argument{
-		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
-	}}, method+"Result")
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp,
+		method: method, args: []argument{
+			{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
+		}}, method+"Result")
 	if err != nil {
 		return Answer{}, err
 	}
 	said := Answer{Document: []byte(result.Value("xml")), Raw: raw}
 	if incident := result.At("Incidencias", "Incidencia"); incident != nil {
-		said.Code, said.Message = incident.Value("CodigoError"), Tidy(incident.Value("MensajeIncidencia")+" "+incident.Value("ExtraInfo"))
+		said.Code, said.Message = incident.Value("CodigoError"),
+			Tidy(incident.Value("MensajeIncidencia")+" "+incident.Value("ExtraInfo"))
 	}
 	if said.Code == "" && len(said.Document) == 0 {
 		return Answer{}, fmt.Errorf("%w: neither a voucher nor a reason", ErrAwkward)
@@ -99,9 +103,11 @@ type cancelled struct {
 }
 
 func (ch *Client) cancelSOAP(ctx context.Context, f country.Filing, e Errand, c country.Credentials) (cancelled, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "cancel_signature", args: []argument{
-		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret}, {"store_pending", "false"},
-	}}, "cancel_signatureResult")
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel,
+		method: "cancel_signature", args: []argument{
+			{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
+			{"store_pending", "false"},
+		}}, "cancel_signatureResult")
 	if err != nil {
 		return cancelled{}, err
 	}
@@ -120,9 +126,11 @@ func (ch *Client) cancelSOAP(ctx context.Context, f country.Filing, e Errand, c 
 
 // stateSOAP asks SAT about a voucher through the provider.
 func (ch *Client) stateSOAP(ctx context.Context, f country.Filing, e Errand, c country.Credentials) (State, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "get_sat_status", args: []argument{
-		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver}, {"uuid", e.UUID}, {"total", e.Total},
-	}}, "get_sat_statusResult")
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel,
+		method: "get_sat_status", args: []argument{
+			{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver},
+			{"uuid", e.UUID}, {"total", e.Total},
+		}}, "get_sat_statusResult")
 	if err != nil {
 		return State{}, err
 	}

@@ -75,7 +75,8 @@ type session struct {
 func (ch *Client) visit(nip, auth string, c country.Credentials) (visit, error) {
 	switch {
 	case c.Secret == "" && len(c.PKCS12) == 0:
-		return visit{}, fmt.Errorf("%w: %w: there is neither a KSeF token nor a certificate", country.ErrNotTaken, country.ErrCredentials)
+		return visit{}, fmt.Errorf("%w: %w: there is neither a KSeF token nor a certificate", country.ErrNotTaken,
+			country.ErrCredentials)
 	case len(c.PKCS12) == 0:
 		auth = AuthToken
 	case c.Secret == "":
@@ -126,7 +127,8 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 	}
 	if a.refresh.Token != "" && soon.Before(a.refresh.ValidUntil) {
 		var out ksefwire.Tokens
-		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.refresh.Token, want: http.StatusOK}, nil, &out)
+		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.refresh.Token,
+			want: http.StatusOK}, nil, &out)
 		var no *Refusal
 		switch {
 		case err == nil && out.Access.Token != "":
@@ -170,7 +172,8 @@ func (a visit) forget(bearer string) {
 // uwierzytelnianie.md).
 func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 	var challenge ksefwire.Challenge
-	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathChallenge, want: http.StatusOK}, nil, &challenge); err != nil {
+	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathChallenge, want: http.StatusOK},
+		nil, &challenge); err != nil {
 		return ksefwire.Tokens{}, fmt.Errorf("asking for a challenge: %w", err)
 	}
 	begin := a.byToken
@@ -185,7 +188,8 @@ func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 		return ksefwire.Tokens{}, err
 	}
 	var tokens ksefwire.Tokens
-	redeem := request{method: http.MethodPost, path: ksefwire.PathRedeem, bearer: begun.Authentication.Token, want: http.StatusOK}
+	redeem := request{method: http.MethodPost, path: ksefwire.PathRedeem, bearer: begun.Authentication.Token,
+		want: http.StatusOK}
 	if _, err := a.ch.callJSON(ctx, redeem, nil, &tokens); err != nil {
 		return ksefwire.Tokens{}, fmt.Errorf("redeeming the tokens: %w", err)
 	}
@@ -216,7 +220,8 @@ func (a visit) byToken(ctx context.Context, c ksefwire.Challenge) (begun ksefwir
 		Challenge: c.Challenge, Context: ksefwire.Identifier{Type: "Nip", Value: a.nip},
 		EncryptedToken: base64.StdEncoding.EncodeToString(cipher), PublicKeyID: keyID,
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathToken, want: http.StatusAccepted}, in, &begun)
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathToken, want: http.StatusAccepted}, in,
+		&begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the token: %w", err)
 	}
@@ -237,7 +242,8 @@ func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun kse
 	if err != nil {
 		return begun, err
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathXAdES, body: body, media: ksefwire.TypeXML, want: http.StatusAccepted}, nil, &begun)
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathXAdES, body: body,
+		media: ksefwire.TypeXML, want: http.StatusAccepted}, nil, &begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the certificate: %w", err)
 	}
@@ -251,7 +257,8 @@ func (r *refusedStatus) Error() string { return "KSeF: " + r.Text() }
 
 // awaitAuthentication asks until KSeF has decided, or the call's time is up.
 func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthResponse) error {
-	ask := request{method: http.MethodGet, path: "/auth/" + url.PathEscape(begun.ReferenceNumber), bearer: begun.Authentication.Token, want: http.StatusOK}
+	ask := request{method: http.MethodGet, path: "/auth/" + url.PathEscape(begun.ReferenceNumber),
+		bearer: begun.Authentication.Token, want: http.StatusOK}
 	for pause := authPauseFirst; ; pause = min(2*pause, authPauseMax) {
 		var state ksefwire.AuthStatus
 		if _, err := a.ch.callJSON(ctx, ask, nil, &state); err != nil {
@@ -326,7 +333,8 @@ func (a visit) open(ctx context.Context) (*session, error) {
 			Encryption: ksefwire.Encryption{Key: cipher, IV: s.iv, PublicKeyID: keyID},
 		}
 		var out ksefwire.SessionResponse
-		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer, want: http.StatusCreated}, in, &out)
+		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer,
+			want: http.StatusCreated}, in, &out)
 		var no *Refusal
 		if errors.As(err, &no) && no.status == http.StatusUnauthorized && !again {
 			a.access = ksefwire.TimedToken{}
@@ -352,7 +360,9 @@ func (a visit) close(ctx context.Context, reference string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent}) // a session that stays open closes by itself
+	// a session that stays open closes by itself
+	_, _ = a.ch.call(ctx, request{method: http.MethodPost,
+		path: ksefwire.PathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent})
 }
 
 // leave drops a session that KSeF does not take invoices for any more.

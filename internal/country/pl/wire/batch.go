@@ -99,7 +99,8 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 	err = l.closeBatch(ctx, reference)
 	killpoint.Reach(killpoint.Closed)
 	var no *Refusal
-	if errors.As(err, &no) && no.has(ksefwire.CodePartSize, ksefwire.CodePackageEmpty, ksefwire.CodeUploadTime, ksefwire.CodeSessionUnknown) {
+	if errors.As(err, &no) && no.has(ksefwire.CodePartSize, ksefwire.CodePackageEmpty, ksefwire.CodeUploadTime,
+		ksefwire.CodeSessionUnknown) {
 		l.pace.spoil(l.ch.Now())
 		return unsent(err)
 	}
@@ -108,7 +109,8 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 		wait = l.paused(err).Wait
 	}
 	for i, place := range l.places {
-		receipts[place] = country.Receipt{Outcome: country.Pending, Handle: batchPrefix + reference, AuthorityID2: reference, Wait: wait}
+		receipts[place] = country.Receipt{Outcome: country.Pending, Handle: batchPrefix + reference, AuthorityID2: reference,
+			Wait: wait}
 		if err != nil {
 			continue // Poll asks again
 		}
@@ -180,7 +182,8 @@ func (ch *Client) put(ctx context.Context, u ksefwire.PartUpload, part []byte) e
 	for name, value := range u.Headers {
 		head = append(head, name, value)
 	}
-	reply, err := country.Request{Method: u.Method, URL: u.URL, Header: head, Body: part, BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
+	reply, err := country.Request{Method: u.Method, URL: u.URL, Header: head, Body: part,
+		BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return err
 	}
@@ -208,7 +211,8 @@ func (ch *Client) storage(address string) error {
 }
 
 func (a visit) closeBatch(ctx context.Context, reference string) error {
-	_, err := a.authorised(ctx, request{method: http.MethodPost, path: ksefwire.PathBatch + "/" + url.PathEscape(reference) + "/close", want: http.StatusNoContent}, nil, nil)
+	_, err := a.authorised(ctx, request{method: http.MethodPost,
+		path: ksefwire.PathBatch + "/" + url.PathEscape(reference) + "/close", want: http.StatusNoContent}, nil, nil)
 	return err
 }
 
@@ -282,7 +286,8 @@ func (a visit) batchLocked(ctx context.Context, reference, hash string) (*batch,
 		}
 	}
 	var state ksefwire.SessionStatus
-	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathSessions + "/" + url.PathEscape(reference), want: http.StatusOK}, nil, &state); err != nil {
+	if _, err := a.authorised(ctx, request{method: http.MethodGet,
+		path: ksefwire.PathSessions + "/" + url.PathEscape(reference), want: http.StatusOK}, nil, &state); err != nil {
 		return nil, fmt.Errorf("asking for the session %s: %w", reference, err)
 	}
 	b := &batch{at: now, code: state.Status.Code, told: map[string]bool{hash: true}}
@@ -356,7 +361,8 @@ func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt
 		r, err := a.batchDecision(ctx, f, found)
 		return r, true, err
 	case working != "":
-		return country.Receipt{}, false, fmt.Errorf("KSeF is at work on the batch session %s and does not show its invoices yet", working)
+		return country.Receipt{}, false, fmt.Errorf(
+			"KSeF is at work on the batch session %s and does not show its invoices yet", working)
 	}
 	return country.Receipt{}, false, nil
 }
@@ -378,7 +384,8 @@ func (a visit) batchesSince(ctx context.Context, since time.Time) ([]string, err
 // storedUPO fetches the confirmation of an invoice from KSeF's storage, whose
 // addresses are signed and count in no limit; the API gives ten a second.
 func (a visit) storedUPO(ctx context.Context, state said) ([]byte, error) {
-	path := ksefwire.PathSessions + "/" + url.PathEscape(state.session) + "/invoices/" + url.PathEscape(state.ReferenceNumber) + "/upo"
+	path := ksefwire.PathSessions + "/" + url.PathEscape(state.session) + "/invoices/" +
+		url.PathEscape(state.ReferenceNumber) + "/upo"
 	if state.UPODownloadURL == "" || a.ch.storage(state.UPODownloadURL) != nil {
 		return a.upo(ctx, path)
 	}
@@ -388,7 +395,8 @@ func (a visit) storedUPO(ctx context.Context, state said) ([]byte, error) {
 	}
 	sum := sha256.Sum256(reply.Body)
 	told := strings.TrimSpace(reply.Header.Get(ksefwire.HeaderHash))
-	if reply.Status != http.StatusOK || told != "" && told != base64.StdEncoding.EncodeToString(sum[:]) || CheckUPO(reply.Body) != nil {
+	if reply.Status != http.StatusOK || told != "" && told != base64.StdEncoding.EncodeToString(sum[:]) ||
+		CheckUPO(reply.Body) != nil {
 		return a.upo(ctx, path) // the address has ended, or it is no UPO
 	}
 	return reply.Body, nil

@@ -49,7 +49,8 @@ func Connect(at country.Endpoint, zone *time.Location) (*Client, error) {
 	}
 	return &Client{
 		Now: time.Now, Rest: rest, PartMax: ksefwire.PartBytesMax, SessionMax: ksefwire.SessionInvoicesMax,
-		at: at, base: base, qr: QRBase(at), zone: zone, identities: identity.NewKeeper(), accounts: map[[sha256.Size]byte]*account{},
+		at: at, base: base, qr: QRBase(at), zone: zone, identities: identity.NewKeeper(),
+		accounts: map[[sha256.Size]byte]*account{},
 	}, nil
 }
 
@@ -227,14 +228,16 @@ func (a visit) submit(ctx context.Context, f country.Filing, x Extra) (country.R
 			return country.Receipt{}, unsent(err)
 		}
 		var out ksefwire.InvoiceResponse
-		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices", want: http.StatusAccepted}
+		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices",
+			want: http.StatusAccepted}
 		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.ch.Now().In(a.ch.zone).Format(time.DateOnly)), &out)
 		if err == nil {
 			if len(out.ReferenceNumber) == 0 {
 				return country.Receipt{}, errors.New("KSeF gave the invoice no reference number")
 			}
 			return country.Receipt{
-				Outcome: country.Pending, Handle: s.reference + "/" + out.ReferenceNumber, AuthorityID2: out.ReferenceNumber, Raw: reply.Body,
+				Outcome: country.Pending, Handle: s.reference + "/" + out.ReferenceNumber, AuthorityID2: out.ReferenceNumber,
+				Raw: reply.Body,
 			}, nil
 		}
 		var no *Refusal
@@ -313,7 +316,8 @@ func Seal(text, key, iv []byte) []byte {
 // Poll asks for the decision. An invoice that KSeF dropped without looking at
 // it goes again: KSeF says that it holds nothing, and would call a second copy
 // a duplicate.
-func (ch *Client) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *Client) Poll(ctx context.Context, f country.Filing, last country.Receipt,
+	c country.Credentials) (country.Receipt, error) {
 	x, a, err := ch.open(f, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, err)
@@ -432,7 +436,8 @@ func (a visit) accepted(ctx context.Context, f country.Filing, r country.Receipt
 // upo fetches a confirmation of receipt. It is kept as it came: KSeF's own
 // examples do not pass KSeF's own schema, so only its shape is looked at.
 func (a visit) upo(ctx context.Context, path string) ([]byte, error) {
-	reply, err := a.authorised(ctx, request{method: http.MethodGet, path: path, want: http.StatusOK, limit: upoBytesMax}, nil, nil)
+	reply, err := a.authorised(ctx, request{method: http.MethodGet, path: path, want: http.StatusOK, limit: upoBytesMax},
+		nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the UPO: %w", err)
 	}

@@ -37,7 +37,8 @@ func (ch *Client) call(ctx context.Context, req request) (country.Reply, error) 
 	if req.bearer != "" {
 		head = append(head, "Authorization", "Bearer "+req.bearer)
 	}
-	reply, err := country.Request{Method: req.method, URL: target, Header: head, Body: req.body, BytesMax: cmp.Or(req.limit, answerBytesMax)}.Do(ctx, ch.at.HTTP)
+	reply, err := country.Request{Method: req.method, URL: target, Header: head, Body: req.body,
+		BytesMax: cmp.Or(req.limit, answerBytesMax)}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return country.Reply{}, err
 	}
@@ -115,7 +116,8 @@ func classified(err error) error {
 	}
 	switch {
 	case no.status == http.StatusForbidden && no.reason != "insufficient-resource-access",
-		no.has(ksefwire.CodeCertificate, ksefwire.CodeContext, ksefwire.CodeSignatureType, ksefwire.CodeSignature, ksefwire.CodeSignatureMissing, ksefwire.CodeNotAuthorised):
+		no.has(ksefwire.CodeCertificate, ksefwire.CodeContext, ksefwire.CodeSignatureType, ksefwire.CodeSignature,
+			ksefwire.CodeSignatureMissing, ksefwire.CodeNotAuthorised):
 		return fmt.Errorf("%w: %w: %w", country.ErrNotTaken, country.ErrCredentials, err)
 	}
 	return err

@@ -55,7 +55,8 @@ func (x Extra) Offline(day string) bool { return x.CodeTwo != "" && day > x.Issu
 func (x Extra) noted(r country.Receipt) country.Receipt {
 	if x.Moved && r.Outcome == country.Accepted {
 		r.Faults = append(r.Faults, fault.Warn("transaction_date", fault.DateMoved,
-			"is before the previous working day: the invoice was issued on %s (P_1), with that day as the day of supply (P_6)", x.Issued))
+			"is before the previous working day: the invoice was issued on %s (P_1), with that day as the day of supply (P_6)",
+			x.Issued))
 	}
 	if x.Unsaid != "" && r.Outcome == country.Accepted {
 		r.Faults = append(r.Faults, fault.Warn(x.Unsaid, fault.ValueAssumed,

@@ -58,7 +58,8 @@ func (ch *Client) publicKey(ctx context.Context, usage string) (ksefwire.PublicK
 	now := ch.Now()
 	if !now.Before(ch.keys.until) {
 		var list []ksefwire.PublicKey
-		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: ksefwire.PathKeys, want: http.StatusOK}, nil, &list); err != nil {
+		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: ksefwire.PathKeys, want: http.StatusOK}, nil,
+			&list); err != nil {
 			return ksefwire.PublicKey{}, fmt.Errorf("asking for the Ministry's keys: %w", err)
 		}
 		ch.keys.list, ch.keys.until = list, now.Add(keysFor)

@@ -47,7 +47,8 @@ func CodeOne(base, nip string, issued time.Time, sum [sha256.Size]byte) string {
 // KSeF does not hold yet: the address without its scheme, signed with the key
 // of a KSeF certificate.
 func CodeTwo(base, nip string, sum [sha256.Size]byte, id *identity.Identity) (string, error) {
-	path := base + "/certificate/Nip/" + nip + "/" + nip + "/" + serial(id.Leaf) + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
+	path := base + "/certificate/Nip/" + nip + "/" + nip + "/" + serial(id.Leaf) + "/" +
+		base64.RawURLEncoding.EncodeToString(sum[:])
 	digest := sha256.Sum256([]byte(strings.TrimPrefix(path, "https://")))
 	var signature []byte
 	var err error

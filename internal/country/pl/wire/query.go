@@ -31,7 +31,8 @@ const PagesMax = 40
 
 // duplicate looks at the invoice that KSeF holds in place of ours: KSeF matches
 // seller, type and number, never content, so hashes decide.
-func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receipt, s ksefwire.Status) (country.Receipt, error) {
+func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receipt,
+	s ksefwire.Status) (country.Receipt, error) {
 	number := s.Extensions[ksefwire.ExtensionNumber]
 	if !ksefwire.LooksLikeNumber(number) {
 		return country.Receipt{}, fmt.Errorf("KSeF calls the invoice a duplicate and does not say of which: %q", number)
@@ -54,7 +55,8 @@ func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receip
 // confirmed adds the UPO to a registered invoice. Where its session is not
 // known, the open one is asked, then all in which it can have come. Only
 // KSeF's own word that none has it leaves the UPO out.
-func (a visit) confirmed(ctx context.Context, r country.Receipt, held ksefwire.Metadata, reference string) (country.Receipt, error) {
+func (a visit) confirmed(ctx context.Context, r country.Receipt, held ksefwire.Metadata,
+	reference string) (country.Receipt, error) {
 	sessions := []string{reference}
 	if reference == "" {
 		sessions = []string{a.current()}
@@ -92,7 +94,8 @@ func (a visit) upoOf(ctx context.Context, reference, number string) ([]byte, err
 	}
 	upo, err := a.upo(ctx, ksefwire.PathSessions+"/"+url.PathEscape(reference)+"/invoices/ksef/"+url.PathEscape(number)+"/upo")
 	var no *Refusal
-	if errors.As(err, &no) && (no.has(ksefwire.CodeReceiptUnknown, ksefwire.CodeSessionUnknown, ksefwire.CodeInput) || no.status == http.StatusForbidden) {
+	if errors.As(err, &no) && (no.has(ksefwire.CodeReceiptUnknown, ksefwire.CodeSessionUnknown, ksefwire.CodeInput) ||
+		no.status == http.StatusForbidden) {
 		return nil, nil
 	}
 	return upo, err
@@ -121,7 +124,8 @@ func (a visit) sessions(ctx context.Context, kind string, from, to time.Time) ([
 			"dateCreatedFrom": {from.UTC().Format(time.RFC3339)},
 			"dateCreatedTo":   {to.UTC().Format(time.RFC3339)},
 		}
-		req := request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK, header: []string{ksefwire.HeaderContinuation, next}}
+		req := request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK,
+			header: []string{ksefwire.HeaderContinuation, next}}
 		var out ksefwire.SessionsResponse
 		if _, err := a.authorised(ctx, req, nil, &out); err != nil {
 			return nil, fmt.Errorf("listing sessions: %w", err)
@@ -167,7 +171,8 @@ func (a visit) find(ctx context.Context, f country.Filing, x Extra) (country.Rec
 		if m.InvoiceNumber != f.Number || m.InvoiceType != invoiceType(x.Type) {
 			continue
 		}
-		r := country.Receipt{Outcome: country.Accepted, AuthorityID1: m.KSeFNumber, SHA256: hex.EncodeToString(m.Hash), At: m.AcquisitionDate}
+		r := country.Receipt{Outcome: country.Accepted, AuthorityID1: m.KSeFNumber, SHA256: hex.EncodeToString(m.Hash),
+			At: m.AcquisitionDate}
 		if r.SHA256 != f.SHA256 {
 			return r, nil
 		}
@@ -216,7 +221,8 @@ func (a visit) under(ctx context.Context, f country.Filing, x Extra, day time.Ti
 	if a.days.day == x.Issued && now.Sub(a.days.at) < dayFresh {
 		return a.days.list, nil
 	}
-	list, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", day), SellerNIP: f.Supplier})
+	list, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", day),
+		SellerNIP: f.Supplier})
 	if err == nil {
 		a.days.day, a.days.at, a.days.list = x.Issued, now, list
 	}
@@ -224,14 +230,16 @@ func (a visit) under(ctx context.Context, f country.Filing, x Extra, day time.Ti
 }
 
 // Registered lists what KSeF holds of a supplier by day of issue.
-func (ch *Client) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+func (ch *Client) Registered(ctx context.Context, s country.Supplier, day country.Day,
+	c country.Credentials) ([]country.Entry, error) {
 	nip := NIP(&s)
 	a, err := ch.visit(nip, s.Settings.Text(SettingAuth), c)
 	if err != nil {
 		return nil, fmt.Errorf("listing the invoices of %s: %w", nip, err)
 	}
 	start := time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, ch.zone)
-	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", start), SellerNIP: nip})
+	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", start),
+		SellerNIP: nip})
 	if err != nil {
 		return nil, fmt.Errorf("listing the invoices of %s on %s: %w", nip, day, classified(err))
 	}
@@ -273,7 +281,8 @@ func (a visit) byKSeFNumber(ctx context.Context, number string) (ksefwire.Metada
 	if err != nil {
 		return ksefwire.Metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
 	}
-	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: around("Invoicing", day), KSeFNumber: number})
+	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: around("Invoicing", day),
+		KSeFNumber: number})
 	if err != nil {
 		return ksefwire.Metadata{}, false, err
 	}
@@ -287,12 +296,14 @@ func (a visit) byKSeFNumber(ctx context.Context, number string) (ksefwire.Metada
 
 // dayRange is one day of KSeF's time zone.
 func dayRange(kind string, day time.Time) ksefwire.DateRange {
-	return ksefwire.DateRange{DateType: kind, From: day.Format(time.RFC3339), To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
+	return ksefwire.DateRange{DateType: kind, From: day.Format(time.RFC3339),
+		To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
 }
 
 // around is a day of KSeF's time zone with the one before and the one after.
 func around(kind string, day time.Time) ksefwire.DateRange {
-	return ksefwire.DateRange{DateType: kind, From: day.AddDate(0, 0, -1).Format(time.RFC3339), To: day.AddDate(0, 0, 2).Add(-time.Second).Format(time.RFC3339)}
+	return ksefwire.DateRange{DateType: kind, From: day.AddDate(0, 0, -1).Format(time.RFC3339),
+		To: day.AddDate(0, 0, 2).Add(-time.Second).Format(time.RFC3339)}
 }
 
 // invoiceType is RodzajFaktury as the query spells it: KOR_ZAL is KorZal.

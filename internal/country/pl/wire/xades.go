@@ -39,9 +39,11 @@ func SignedRequest(challenge, nip string, id *identity.Identity, now time.Time) 
 	}
 	info := `<ds:SignedInfo xmlns:ds="` + ksefwire.SpaceSignature + `">` +
 		algorithm("CanonicalizationMethod", xmltree.AlgorithmExclusive) + algorithm("SignatureMethod", method) +
-		`<ds:Reference URI=""><ds:Transforms>` + algorithm("Transform", ksefwire.Enveloped) + algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
+		`<ds:Reference URI=""><ds:Transforms>` + algorithm("Transform", ksefwire.Enveloped) +
+		algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
 		digest(head+tail) + `</ds:Reference>` +
-		`<ds:Reference Type="` + ksefwire.TypeSignedProperties + `" URI="#` + idProperties + `"><ds:Transforms>` + algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
+		`<ds:Reference Type="` + ksefwire.TypeSignedProperties + `" URI="#` + idProperties + `"><ds:Transforms>` +
+		algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
 		digest(properties) + `</ds:Reference></ds:SignedInfo>`
 	value, err := signInfo(id.Key, info)
 	if err != nil {
@@ -49,8 +51,10 @@ func SignedRequest(challenge, nip string, id *identity.Identity, now time.Time) 
 	}
 	signature := `<ds:Signature xmlns:ds="` + ksefwire.SpaceSignature + `" Id="` + idSignature + `">` + info +
 		`<ds:SignatureValue>` + value + `</ds:SignatureValue>` +
-		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(id.Leaf.Raw) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
-		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Target="#` + idSignature + `">` + properties +
+		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(id.Leaf.Raw) +
+		`</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
+		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Target="#` + idSignature + `">` +
+		properties +
 		`</xades:QualifyingProperties></ds:Object></ds:Signature>`
 	return []byte(`<?xml version="1.0" encoding="utf-8"?>` + "\n" + head + signature + tail), nil
 }
@@ -59,7 +63,8 @@ func SignedRequest(challenge, nip string, id *identity.Identity, now time.Time) 
 func signedProperties(id *identity.Identity, now time.Time) string {
 	sum := sha256.Sum256(id.Leaf.Raw)
 	ds := ` xmlns:ds="` + ksefwire.SpaceSignature + `"`
-	return `<xades:SignedProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Id="` + idProperties + `"><xades:SignedSignatureProperties>` +
+	return `<xades:SignedProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Id="` + idProperties +
+		`"><xades:SignedSignatureProperties>` +
 		`<xades:SigningTime>` + now.UTC().Format(time.RFC3339) + `</xades:SigningTime>` +
 		`<xades:SigningCertificate><xades:Cert><xades:CertDigest>` +
 		`<ds:DigestMethod` + ds + ` Algorithm="` + ksefwire.SHA256 + `"></ds:DigestMethod>` +
@@ -77,7 +82,8 @@ func algorithm(element, name string) string {
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return algorithm("DigestMethod", ksefwire.SHA256) + `<ds:DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) + `</ds:DigestValue>`
+	return algorithm("DigestMethod", ksefwire.SHA256) + `<ds:DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) +
+		`</ds:DigestValue>`
 }
 
 func signInfo(key crypto.Signer, info string) (string, error) {
