@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"tributary/internal/alert"
@@ -180,9 +181,53 @@ func (c *chromium) sees(text string) {
 	c.t.Fatalf("the page never had %q:\n%s", text, value(c, chromedp.Evaluate[string]("document.body.innerText")))
 }
 
+// click presses an element where a pointer would hit it: shown, enabled and
+// with nothing above it. Finding and pressing are one step of the page, so
+// nothing that the page does by itself comes between.
 func (c *chromium) click(selector string) {
 	c.t.Helper()
-	c.do(chromedp.Click(selector))
+	c.touch(selector, `
+		const box = e.getBoundingClientRect();
+		const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+		if (e.disabled || !e.contains(top)) return false;
+		e.click();`)
+}
+
+// fill writes into a field, as one step: keys would go elsewhere where
+// something else on the page takes the focus, as a PDF does when it has loaded.
+func (c *chromium) fill(selector, text string) {
+	c.t.Helper()
+	c.touch(selector, fmt.Sprintf(`
+		e.focus();
+		e.value = %q;
+		e.dispatchEvent(new Event("input", {bubbles: true}));`, text))
+}
+
+// touch runs a step on an element as soon as there is one and the step does not
+// return false.
+func (c *chromium) touch(selector, step string) {
+	c.t.Helper()
+	script := fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		if (!e) return false;
+		e.scrollIntoView({block: "center", behavior: "instant"});
+		%s
+		return true;
+	})()`, selector, step)
+	there := chromedp.Poll[bool](fmt.Sprintf(`document.querySelector(%q) !== null`, selector),
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+	by := func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		if _, err := chromedp.Run(c.ctx, there); err != nil {
+			continue // not yet, or the page is just being left
+		}
+		if done, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](script, by)); err == nil && done {
+			return
+		}
+	}
+	c.shot("failed")
+	c.t.Fatalf("%s was never there to be touched:\n%s", selector,
+		value(c, chromedp.Evaluate[string]("document.body.innerText")))
 }
 
 // shot keeps a picture where TRIBUTARY_SCREENSHOTS names a folder.
@@ -325,7 +370,8 @@ func (c *chromium) rotateKey() {
 	c.t.Helper()
 	c.open("/clients/acme")
 	// the sample follows before anything is saved
-	c.do(chromedp.SendKeys("#accent", "#7A1F3D"), chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`))
+	c.fill("#accent", "#7A1F3D")
+	c.do(chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`))
 	c.click("#rotate")
 	c.do(chromedp.WaitVisible("#secret"))
 	c.click("a.button")
