@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,4 +20,14 @@ func giveUpSilentPeer(network, _ string, c syscall.RawConn) error {
 		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(pgSilence.Milliseconds()))
 	})
 	return errors.Join(err, set)
+}
+
+// timeAsleep is how long this machine has been suspended since it was started:
+// the monotonic clock stands still meanwhile, the boot clock does not.
+func timeAsleep() time.Duration {
+	var boot, mono unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
+		return 0
+	}
+	return time.Duration(boot.Nano() - mono.Nano())
 }
