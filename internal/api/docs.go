@@ -69,11 +69,13 @@ var (
 			queryParam("country_code", "Filter by country.", object{"type": "string"}),
 			queryParam("supplier_id", "Filter by supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
+			queryParam("direction", "SENT: what was submitted; RECEIVED: what others sent, which this version does not receive; ALL: both.",
+				object{"type": "string", "enum": list(directions()...), "default": directionSent}),
 		}, timeParams("transaction_date"), pageParams)}
 	docMe = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key",
-		answers: map[int]any{200: meAnswer{}}}
+		answers: map[int]any{200: meAnswer{}, 400: errorBody{}}}
 	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first",
-		answers:     map[int]any{200: page[series.Series]{}},
+		params: pageParams, answers: map[int]any{200: page[series.Series]{}},
 		description: "next is that of the current year if a series restarts yearly."}
 	docCreateSeries = operationDoc{tag: "Transactions", summary: "Create a number series", request: "NewSeries",
 		example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown),

@@ -108,7 +108,7 @@ func (c *Console) clientPage(v *request) (page, error) {
 		}
 	}
 	body.Sum = body.Usage.sum()
-	if body.Series, err = c.cfg.Transactions.Series.List(v.ctx, client.ID); err != nil {
+	if body.Series, _, err = c.cfg.Transactions.Series.List(v.ctx, client.ID, "", numbers.Max); err != nil {
 		return p, err
 	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {

@@ -311,7 +311,8 @@ type Channel interface {
 	Poll(ctx context.Context, f Filing, last Receipt, c Credentials) (Receipt, error)
 	// Find asks "did you get this?" after a lost answer. Accepted, Rejected or
 	// Pending when the authority holds a document under the number, with its
-	// hash where it can say; Absent when it holds none.
+	// hash where it can say; Absent when it holds none. An error that wraps
+	// [ErrNotAskable] leaves the filing to a person.
 	Find(ctx context.Context, f Filing, c Credentials) (Receipt, error)
 	// Limits says how the authority wants to be treated.
 	Limits() Limits

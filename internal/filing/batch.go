@@ -16,13 +16,14 @@ import (
 // batch is a set of operations of one lane on their way through the stages.
 type batch struct {
 	v         *visit
-	ops       []*op // all of them
-	full      bool  // others are due behind them
-	ready     []*op // bytes made in memory, not stored yet
-	outgoing  []*op // stored as prepared, or to be sent once more
-	ambiguous []*op // sent, no clean answer
-	pending   []*op // at the authority, undecided
-	broken    []*op // refused because their links do not follow the authority's last one
+	ops       []*op   // all of them
+	full      bool    // others are due behind them
+	ready     []*op   // bytes made in memory, not stored yet
+	outgoing  []*op   // stored as prepared, or to be sent once more
+	ambiguous []*op   // sent, no clean answer
+	pending   []*op   // at the authority, undecided
+	silent    *health // how the lane fared before a call that nobody answered; nil: there was none
+	broken    []*op   // refused because their links do not follow the authority's last one
 	outcomes  []outcome
 	moved     []*op // to another lane, or behind their original
 	retry     []*op // could not be prepared now
@@ -140,8 +141,8 @@ func (v *visit) stayUnknown(ctx context.Context, ops []*op) error {
 			if now.Sub(o.startedAt) >= HopelessAfter {
 				doubt = string(fault.OutcomeUnknown)
 			}
-			if v.limits.Class == country.ByNothing {
-				due, doubt = nextAlert(now, o), string(fault.OutcomeUnknown) // nobody can be asked: a person decides
+			if o.unasked {
+				due, doubt = nextAlert(now, o), string(fault.OutcomeUnknown)
 			}
 			list = append(list, o.to(unknown, due, doubt))
 		}

@@ -44,6 +44,7 @@ type progress struct {
 	counted  bool // its crash count is raised for the visit and not yet taken back
 	doubtful bool // sent before, unresolved, and sent again: "not taken" speaks of the last time only
 	told     bool // the authority was asked about it in this visit, and does not hold it
+	unasked  bool // nobody can be asked about it: a person decides
 }
 
 const opFields = operation.Fields + ", stage, tries, crashes, coalesce(started_at, 0), sent_at, due_at"

@@ -50,8 +50,8 @@ func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
 // visit takes the count back, see visit.leave. full: others are due behind them.
 func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
 	due, err := candidates(ctx, v)
-	if err != nil {
-		return nil, false, err
+	if err != nil || v.wait.After(v.now()) {
+		return nil, false, err // the authority asked the company for a pause, perhaps in another lane
 	}
 	chosen, err := choose(ctx, v, due)
 	if err != nil || len(chosen.ops) == 0 {
@@ -111,7 +111,10 @@ func candidates(ctx context.Context, v *visit) (due []candidate, err error) {
 			CASE WHEN bytes > 0 THEN bytes ELSE coalesce((SELECT length(b.body) FROM bodies b WHERE b.operation_id = operations.operation_id), 0) END
 			FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3`,
 			v.lease.ID, db.Micros(r.Now()), max(takeMax(v), suspectsLook))
-		return err
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		return v.hearOthers(r)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for due operations: %w", err)

@@ -145,6 +145,23 @@ func (v *visit) applyThrottle(pause time.Duration) {
 	}
 }
 
+// hearOthers learns of a pause that the authority asked for in another lane of the
+// company: it holds for all of them.
+func (v *visit) hearOthers(r db.Reader) error {
+	if v.limits.Parallel < 2 || v.channel == nil || v.callsNobody() {
+		return nil
+	}
+	var until time.Time
+	if err := r.Row(askedPauseSQL, v.at.Scope, v.at.SupplierID, v.at.Code, operation.Environment(v.at.Live)).
+		Scan(db.NullInstant(&until)); err != nil {
+		return fmt.Errorf("look for a pause: %w", err)
+	}
+	v.wait = maxTime(v.wait, until)
+	return nil
+}
+
+const askedPauseSQL = "SELECT max(asked_until) FROM lanes WHERE client_id = $1 AND supplier_id = $2 AND country = $3 AND environment = $4"
+
 // rests lets the lane of a held supplier rest; true when it is held.
 func (v *visit) rests() bool {
 	if v.held == nil {

@@ -189,7 +189,7 @@ func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error)
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
 	switch filingClass(f) {
 	case country.ByNothing:
-		return country.Receipt{}, fmt.Errorf("finding %s: the authority cannot be asked", f.Number)
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, country.ErrNotAskable)
 	case country.ByHash, country.ByKey, country.ByChain:
 		all, err := ch.Send(ctx, []country.Filing{f}, c)
 		if err != nil {
