@@ -39,7 +39,7 @@ func (f *authorityFlags) with(c *command, sealed bool,
 				return fmt.Errorf("--master-key: %w", err)
 			}
 		}
-		e, err := server.OpenEndpoints(server.Config{Log: c.log}, d, master)
+		e, err := server.OpenEndpoints(ctx, server.Config{Log: c.log}, d, master)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (cmd *authorityUnset) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	return cmd.with(c, false, func(ctx context.Context, _ *db.DB, e *server.Authorities) error {
+	return cmd.with(c, true, func(ctx context.Context, _ *db.DB, e *server.Authorities) error {
 		if err := e.Unset(ctx, actor(), at); err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 		return err
 	}
 	s.auditKey = s.serviceKeys().AuditKey()
-	if s.heads, err = openHeads(s.cfg.AuditHeads); err != nil {
+	if s.heads, err = s.headsPlace(); err != nil {
 		return err
 	}
 	s.accounts, err = account.Open(ctx, account.Options{

@@ -13,8 +13,9 @@ import (
 
 // HoldCompany sets whether a company is under a legal hold and notes who did it,
 // in one write. It answers whose company it is.
-func HoldCompany(ctx context.Context, d *db.DB, by audit.Actor, companyID string, hold bool) (clientID string, err error) {
-	operators := operator.New(operator.Config{DB: d})
+func HoldCompany(ctx context.Context, d *db.DB, key *audit.Key, by audit.Actor, companyID string,
+	hold bool) (clientID string, err error) {
+	operators := operator.New(operator.Config{DB: d, Audit: key})
 	err = d.Write(ctx, func(tx *db.Tx) (err error) {
 		if clientID, err = onboarding.Hold(tx, companyID, hold); err != nil {
 			return err
@@ -34,12 +35,13 @@ type DocumentsVerdict struct {
 }
 
 // JudgeDocuments stores a verdict, if there is one, and answers how things stand.
-func JudgeDocuments(ctx context.Context, d *db.DB, by audit.Actor, v DocumentsVerdict) (own files.Ownership, err error) {
+func JudgeDocuments(ctx context.Context, d *db.DB, key *audit.Key, by audit.Actor,
+	v DocumentsVerdict) (own files.Ownership, err error) {
 	if v.Claim || v.Release {
 		if v.Reason == "" {
 			return own, fault.New(fault.Invalid, "--reason is required: it is kept in the audit log")
 		}
-		operators := operator.New(operator.Config{DB: d})
+		operators := operator.New(operator.Config{DB: d, Audit: key})
 		err = d.Write(ctx, func(tx *db.Tx) error {
 			action := "documents.released"
 			if v.Claim {
