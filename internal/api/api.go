@@ -24,6 +24,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	documents "tributary"
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/files"
@@ -71,6 +72,8 @@ type API struct {
 	now     func() time.Time
 	large   *turnstile.Gate
 
+	plainSite *site.Site // of a demo, without its key
+
 	refusals refusals
 }
 
@@ -113,6 +116,7 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	a.site = a.newSite(false)
+	a.plainSite = site.New(site.Config{Documents: documents.Documents, OpenAPI: a.openAPI})
 	return a, nil
 }
 
