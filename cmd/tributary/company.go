@@ -41,7 +41,8 @@ type heldCompany struct {
 func (f *operatorFlags) setHold(c *command, companyID string, hold bool) error {
 	return f.accountFlags.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) (err error) {
 		done := heldCompany{CompanyID: companyID, LegalHold: hold}
-		if done.ClientID, err = server.HoldCompany(ctx, d, a.AuditKey(), actor(), companyID, hold); err != nil {
+		desk := server.Maintenance{DB: d, Accounts: a}
+		if done.ClientID, err = desk.HoldCompany(ctx, actor(), companyID, hold); err != nil {
 			return err
 		}
 		return f.show(c, done, func(w *tabwriter.Writer) {

@@ -51,6 +51,7 @@ type Config struct {
 	BaseURL      string
 	Version      string
 	Ready        func(context.Context) error // nil error: requests can be served
+	Writable     func(context.Context) error // nil error: something can be stored
 	Log          *slog.Logger
 	Metrics      prometheus.Registerer
 	Demo         func() *site.Demo // what the documentation can be tried with; nil: not a demo

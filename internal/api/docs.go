@@ -147,5 +147,8 @@ var (
 		answers:     map[int]any{200: media{"text/html", "text/css", "text/javascript", "image/svg+xml"}, 404: errorBody{}}}
 	docHealth = operationDoc{tag: "Service", summary: "Liveness check", answers: map[int]any{200: media{"text/plain"}}}
 	docReady  = operationDoc{tag: "Service", summary: "Readiness check",
+		description: "200 if requests can be served, also while nothing can be stored: reads still work. With write=1 it is 503 then.",
+		params: []param{queryParam("write", "1: also check that something can be stored.",
+			object{"type": "string", "enum": list("1")})},
 		answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
 )

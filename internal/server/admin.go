@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -26,7 +27,8 @@ import (
 // by a name that is not ours.
 func (s *Server) adminHandler() http.Handler {
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newBacklog(s.db, s.atlas))
+		newBacklog(s.db, s.atlas), prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tributary_writable",
+			Help: "Whether this node can store anything: 1, or 0 as on a full disk or a database that only reads."}, s.writes.gauge))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	// No cmdline: arguments may hold secrets.
