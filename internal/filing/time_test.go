@@ -435,3 +435,24 @@ func TestWaitingForTheOriginalDoesNotCount(t *testing.T) {
 		n.Stop()
 	})
 }
+
+// An authority that hangs is told of long before the call ends.
+func TestAHangingAuthorityIsToldOfWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		time.Sleep(50 * time.Second) // its calls may take a minute
+		return o.Take(f), nil
+	}
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
+		time.Sleep(5 * time.Second)
+		same(t, "while it may yet answer", fmt.Sprint(codesOf(n.Show(id))), "[]")
+		time.Sleep(5 * time.Second)
+		same(t, "ten seconds later", fmt.Sprint(codesOf(n.Show(id))), "[authority_unreachable]")
+		same(t, "stage", n.Stage(id), string(filing.Sent))
+		n.Succeeds(id)
+		n.Stop()
+	})
+}

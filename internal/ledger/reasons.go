@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ var meanings = []Meaning{
 	{fault.AuthorityNotConfigured,
 		"Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
 		"`tributary authority list` shows what is missing; set it with `tributary authority set CC.live --url https://…`. Filing resumes within seconds."},
-	{fault.AuthorityUnreachable, "The authority does not respond: no connection, or a timeout.",
+	{fault.AuthorityUnreachable, "The authority does not respond: no connection, a timeout, or a call that takes longer than eight seconds.",
 		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},
 	{fault.AuthorityError, "The authority returned an error that says nothing about the document, for example HTTP 503.",
 		"Read the last error and the authority's notices; a wrong address can answer like this too. It retries automatically."},
@@ -100,10 +101,12 @@ func (s *Ledger) Waits(ctx context.Context) (list []Waiting, err error) {
 // reasonSQL is the reason of an operation in lane l at an instant, the same as
 // waitOf tells. One whose lane is held is being worked on and waits for nothing.
 func reasonSQL(operation, now string) string {
-	return strings.NewReplacer("o.", operation+".", "NOW", now).Replace(`CASE
+	return strings.NewReplacer("o.", operation+".", "NOW", now,
+		"UNANSWERED", strconv.FormatInt(unansweredAfter.Microseconds(), 10)).Replace(`CASE
 	WHEN o.stage IN ('waiting', 'blocked') THEN 'behind_another'
 	WHEN o.stage = 'quarantined' OR o.due_at IS NULL AND o.doubts = '' THEN 'held'
 	WHEN l.reason <> '' THEN l.reason
+	WHEN l.lease_until > NOW AND o.stage = 'sent' AND o.sent_at <= NOW - UNANSWERED AND o.due_at <= NOW THEN 'authority_unreachable'
 	WHEN l.lease_until > NOW THEN ''
 	WHEN o.doubts <> '' THEN o.doubts
 	WHEN o.stage = 'sent' THEN 'outcome_unknown'
@@ -113,7 +116,7 @@ func reasonSQL(operation, now string) string {
 
 // waitsSQL looks at what is open by its two indexes, the longest waiting first.
 func waitsSQL() string {
-	const columns = "operation_id, country, live, supplier_id, accepted_at, stage, doubts, lane, due_at"
+	const columns = "operation_id, country, live, supplier_id, accepted_at, stage, doubts, lane, due_at, sent_at"
 	return `SELECT country, live, reason, count(*), count(DISTINCT supplier_id), min(accepted_at) FROM (
 	SELECT u.country, u.live, u.supplier_id, u.accepted_at, ` + reasonSQL("u", "$2") + ` AS reason FROM
 		(SELECT * FROM (SELECT ` + columns + ` FROM operations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $1) AS due UNION ALL

@@ -209,12 +209,24 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	case lane.reason == fault.Held:
 		w.Why, w.CanRetry, w.Text = WhyHeld, false, "filing for the supplier is on hold: "+lane.trouble
 	case lane.failures > 0 && w.troubled(lane):
+	case w.InWork && s.unanswered(now):
+		w.Why, w.Since, w.CanRetry, w.Text = WhyUnreachable, s.SentAt, false, "the authority does not respond"
 	case w.InWork && !s.DueAt.After(now):
 		w.Why, w.CanRetry, w.NextAt = WhyInWork, false, time.Time{}
 		w.Text = "being processed right now"
 	default:
 		w.explainCalm(s, lane, now)
 	}
+}
+
+// unansweredAfter is how long a call may take before whoever waits is told: long
+// before it times out, and longer than answers take.
+const unansweredAfter = 8 * time.Second
+
+// unanswered reports whether the call that carries an operation takes too long; its lane is held.
+func (s *Summary) unanswered(now time.Time) bool {
+	return s.Stage == filing.Sent && !s.SentAt.IsZero() && now.Sub(s.SentAt) >= unansweredAfter &&
+		!s.DueAt.IsZero() && !s.DueAt.After(now)
 }
 
 // troubled explains a lane in trouble; false: it goes on at once.
