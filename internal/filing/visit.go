@@ -115,7 +115,20 @@ type visit struct {
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
-	return &visit{s: s, lease: lease, lane: lane{at: row.Place}, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, wait: row.askedUntil, acted: row.credentials}}
+	v := &visit{s: s, lease: lease, lane: lane{at: row.Place}, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
+	v.wait = v.asked(row.askedUntil)
+	return v
+}
+
+// askedMax is the longest pause that an authority is granted.
+const askedMax = 24 * time.Hour
+
+// asked is the end of a pause as it was stored; zero: it is over, or a clock stored it that was ahead.
+func (v *visit) asked(until time.Time) time.Time {
+	if until.Sub(v.now()) > askedMax {
+		return time.Time{}
+	}
+	return until
 }
 
 func (v *visit) now() time.Time { return v.s.db.Now() }
@@ -141,7 +154,7 @@ func (v *visit) pause(err error) {
 // applyThrottle obeys the pause an authority asks for.
 func (v *visit) applyThrottle(pause time.Duration) {
 	if pause > 0 {
-		v.wait = maxTime(v.wait, v.now().Add(pause))
+		v.wait = maxTime(v.wait, v.now().Add(min(pause, askedMax)))
 	}
 }
 
@@ -156,7 +169,7 @@ func (v *visit) hearOthers(r db.Reader) error {
 		Scan(db.NullInstant(&until)); err != nil {
 		return fmt.Errorf("look for a pause: %w", err)
 	}
-	v.wait = maxTime(v.wait, until)
+	v.wait = maxTime(v.wait, v.asked(until))
 	return nil
 }
 

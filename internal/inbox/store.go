@@ -18,7 +18,7 @@ import (
 
 // queue leases messages that wait for their filing.
 var queue = &lease.Queue[stored]{
-	Table: "inbox_messages", ID: "message_id", Key: "endpoint",
+	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Longest: fmt.Sprint((2 * pauseMax).Microseconds()),
 	Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
 }
 

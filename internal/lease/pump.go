@@ -80,6 +80,9 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 		return err
 	}
 	p.setUp()
+	if err := p.Queue.recall(ctx, p.DB); err != nil && p.Log != nil && ctx.Err() == nil {
+		p.Log.Error("begin to work", "error", err) // they come by themselves, later
+	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	wake, leave := p.DB.Listen(p.Queue.Table)

@@ -73,7 +73,7 @@ func New(c Config) (*Hooks, error) {
 	h := &Hooks{
 		cfg: c, base: trimBase(c.BaseURL),
 		queue: &lease.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns,
-			Scan: scanDelivery, IDFrom: idFrom},
+			Scan: scanDelivery, IDFrom: idFrom, Longest: c.Ladder.longestSQL()},
 		receivers: newReceivers(c.Pace, c.Now), pauses: newPauses(c.Now), turns: newTurns(),
 	}
 	var err error
