@@ -69,7 +69,7 @@ ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes
 	TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd-server/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
 		TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} $(GO) test $(FLAGS) -timeout=2h -run '^TestHighAvailability$$' -v ./cmd/tributary
 
-outdated: ## dependencies with newer versions, but for those that docs/pins.md holds back; not part of the gate
+outdated: ## direct dependencies with newer versions, and why some are held back; not part of the gate
 	@scripts/outdated
 
 release: ## static binaries into bin/ (RELEASE_KEY=FILE signs, RELEASE_TWICE=1 builds twice and compares)
