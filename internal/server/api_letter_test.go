@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tributary/internal/official/sdiwire"
+	"tributary/internal/server"
 )
 
 // A refused body is read on for a while, so that the refusal arrives: whoever
@@ -329,6 +332,26 @@ func TestTheDemosKeyIsPrintedForLoopbackNamesOnly(t *testing.T) {
 		got := exchange(t, r)
 		if has := strings.Contains(string(got.body), demoKey); got.status != 200 || has != want {
 			t.Errorf("for %q: %d, the key is there: %v", host, got.status, has)
+		}
+	}
+}
+
+// What an authority remarks of a document that it took, and what was derived for
+// it, has codes of its own: those of refusals never stand on a SUCCESS.
+func TestWarningsOfASuccessHaveCodesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	p, all := demoAt(t, "", func(c *server.Config) { c.Callbacks = "127.0.0.1:0" }), realAuthorities(t)
+	c := p.as(demoKey)
+	undelivered := p.abroad(t, all["IT"], "LETTER-1"+sdiwire.EndingUndelivered)
+	unpaid := p.abroad(t, all["MX"], "LETTER-1")
+	delete(unpaid, "payments")
+	delete(unpaid, "customer")
+	for code, body := range map[string]object{"buyer_must_be_told": undelivered, "value_assumed": unpaid} {
+		got := c.outcome(t, c.submit(t, "/v1/transactions", body))
+		said := text(t, got["errors"])
+		if got["status"] != "SUCCESS" || !strings.Contains(said, `"`+code+`"`) || strings.Contains(said, "authority_rejected") ||
+			strings.Contains(said, "field_required") {
+			t.Errorf("%s: %v %s", code, got["status"], said)
 		}
 	}
 }
