@@ -46,7 +46,8 @@ type failures struct {
 }
 
 func newFailures(l FailureLimit, reg prometheus.Registerer) (*failures, error) {
-	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst), sources: NewPace(l.PerSecond, l.Burst)}
+	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst),
+		sources: NewPace(l.PerSecond, l.Burst)}
 	if reg == nil {
 		return f, nil
 	}

@@ -69,7 +69,8 @@ var (
 			queryParam("country_code", "Filter by country.", object{"type": "string"}),
 			queryParam("supplier_id", "Filter by supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
-			queryParam("direction", "SENT: what was submitted; RECEIVED: what others sent, which this version does not receive; ALL: both.",
+			queryParam("direction",
+				"SENT: what was submitted; RECEIVED: what others sent, of which there is nothing yet; ALL: both.",
 				object{"type": "string", "enum": list(directions()...), "default": directionSent}),
 		}, timeParams("transaction_date"), pageParams)}
 	docMe = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key",
@@ -147,7 +148,7 @@ var (
 		answers:     map[int]any{200: media{"text/html", "text/css", "text/javascript", "image/svg+xml"}, 404: errorBody{}}}
 	docHealth = operationDoc{tag: "Service", summary: "Liveness check", answers: map[int]any{200: media{"text/plain"}}}
 	docReady  = operationDoc{tag: "Service", summary: "Readiness check",
-		description: "200 if requests can be served, also while nothing can be stored: reads still work. With write=1 it is 503 then.",
+		description: "200 if requests can be served, also while nothing can be stored; with write=1 it is 503 then.",
 		params: []param{queryParam("write", "1: also check that something can be stored.",
 			object{"type": "string", "enum": list("1")})},
 		answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}

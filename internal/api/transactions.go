@@ -262,7 +262,8 @@ const (
 func directions() []string { return []string{directionSent, directionReceived, directionAll} }
 
 func (a *API) listTransactions(c *call) error {
-	q := c.query("status", "country_code", "supplier_id", "transaction_number", "direction", "from", "to", "limit", "cursor")
+	q := c.query("status", "country_code", "supplier_id", "transaction_number", "direction", "from", "to", "limit",
+		"cursor")
 	direction := q.oneOf("direction", directions()...)
 	f := ledger.Filter{
 		Status:     filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),

@@ -81,7 +81,8 @@ type seriesPage struct {
 
 // call answers what the service says.
 func (s Series) call(ctx context.Context, method, query string, body []byte) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(s.URL, "/")+"/v1/series"+query, bytes.NewReader(body))
+	address := strings.TrimSuffix(s.URL, "/") + "/v1/series" + query
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "--url: %v", err)
 	}

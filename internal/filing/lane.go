@@ -20,10 +20,13 @@ import (
 // laneQueue leases lanes; the operations that ride in them make them due.
 var laneQueue = &lease.Queue[laneState]{
 	Table: "lanes", ID: "lane", Key: "lane", Columns: operation.LaneFields + ", failures, reason, trouble, trouble_at, asked_until, credentials",
-	Longest: fmt.Sprintf("CASE WHEN asked_until >= due_at THEN %d ELSE %d END", askedMax.Microseconds(), (2 * retryMax).Microseconds()),
-	Feed: &lease.Feed{Table: "operations", Column: "lane", Longest: fmt.Sprintf("CASE WHEN stage = 'quarantined' THEN %d ELSE %d END",
-		(2 * HopelessAfter).Microseconds(), (2 * retryMax).Microseconds()), PartsOf: func(name string) []string { return laneOf(name).Parts() },
-		Parts: [][2]string{{"client_id", "text"}, {"country", "text"}, {"environment", "text"}, {"shard", "bigint"}, {"supplier_id", "text"}}},
+	Longest: fmt.Sprintf("CASE WHEN asked_until >= due_at THEN %d ELSE %d END", askedMax.Microseconds(),
+		(2 * retryMax).Microseconds()),
+	Feed: &lease.Feed{Table: "operations", Column: "lane",
+		Longest: fmt.Sprintf("CASE WHEN stage = 'quarantined' THEN %d ELSE %d END", (2 * HopelessAfter).Microseconds(),
+			(2 * retryMax).Microseconds()),
+		PartsOf: func(name string) []string { return laneOf(name).Parts() },
+		Parts:   [][2]string{{"client_id", "text"}, {"country", "text"}, {"environment", "text"}, {"shard", "bigint"}, {"supplier_id", "text"}}},
 	Scan:  scanLane,
 	Group: "|", // a lane begins with its client
 }

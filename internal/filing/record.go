@@ -125,8 +125,9 @@ func (s *Service) destroyRecords(tx *db.Tx, list string) error {
 			return err
 		}
 		full, err := operation.ReadFiling(text, nil)
-		remains[id] = operation.EncodeFiling(country.Filing{OperationID: full.OperationID, Number: full.Number, Kind: full.Kind,
-			Format: full.Format, SHA256: full.SHA256, DedupeKey: full.DedupeKey, Link: full.Link, PreparedAt: full.PreparedAt})
+		remains[id] = operation.EncodeFiling(country.Filing{OperationID: full.OperationID, Number: full.Number,
+			Kind: full.Kind, Format: full.Format, SHA256: full.SHA256, DedupeKey: full.DedupeKey, Link: full.Link,
+			PreparedAt: full.PreparedAt})
 		return err
 	})
 	if err != nil {
@@ -140,8 +141,8 @@ func (s *Service) destroyRecords(tx *db.Tx, list string) error {
 	for id, text := range remains {
 		reduced = append(reduced, []any{id, text, []byte{}})
 	}
-	if err := tx.ExecEach("UPDATE filings SET filing = $2, report = $3, receipt = NULL, document = NULL WHERE operation_id = $1",
-		reduced); err != nil {
+	const reduce = "UPDATE filings SET filing = $2, report = $3, receipt = NULL, document = NULL WHERE operation_id = $1"
+	if err := tx.ExecEach(reduce, reduced); err != nil {
 		return err
 	}
 	return tx.Exec("DELETE FROM bodies WHERE "+s.db.In("operation_id", "$1"), list)

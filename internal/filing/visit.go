@@ -115,7 +115,8 @@ type visit struct {
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
-	v := &visit{s: s, lease: lease, lane: lane{at: row.Place}, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
+	v := &visit{s: s, lease: lease, lane: lane{at: row.Place},
+		health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
 	v.wait = v.asked(row.askedUntil)
 	return v
 }
@@ -173,7 +174,8 @@ func (v *visit) hearOthers(r db.Reader) error {
 	return nil
 }
 
-const askedPauseSQL = "SELECT max(asked_until) FROM lanes WHERE client_id = $1 AND supplier_id = $2 AND country = $3 AND environment = $4"
+const askedPauseSQL = `SELECT max(asked_until) FROM lanes WHERE client_id = $1 AND supplier_id = $2 AND country = $3
+	AND environment = $4`
 
 // rests lets the lane of a held supplier rest; true when it is held.
 func (v *visit) rests() bool {

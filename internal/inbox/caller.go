@@ -34,7 +34,8 @@ func (i *Inbox) addressOf(r *http.Request) (at netip.Addr, known bool) {
 // of this program.
 func (i *Inbox) nearby(r *http.Request) bool {
 	at, known := i.addressOf(r)
-	return known && (at.IsLoopback() || slices.ContainsFunc(i.cfg.SimulatorsFrom, func(p netip.Prefix) bool { return p.Contains(at) }))
+	named := func(p netip.Prefix) bool { return p.Contains(at) }
+	return known && (at.IsLoopback() || slices.ContainsFunc(i.cfg.SimulatorsFrom, named))
 }
 
 // pace refuses a caller that calls too often.

@@ -26,6 +26,7 @@ const KeptDays = 90
 // keep no other write waiting.
 func Forget(ctx context.Context, d *db.DB, held []string, before string) (int, error) {
 	return d.Trim(ctx, db.Trim{Table: "inbox_messages", Key: "message_id", By: "message_id", Before: before,
-		Of: "taken_at IS NULL AND tries > 0", Where: "due_at IS NULL AND lease_until IS NULL AND NOT coalesce(" + d.In("client_id", "$1") + ", false)",
-		Args: []any{db.Strings(held)}})
+		Of:    "taken_at IS NULL AND tries > 0",
+		Where: "due_at IS NULL AND lease_until IS NULL AND NOT coalesce(" + d.In("client_id", "$1") + ", false)",
+		Args:  []any{db.Strings(held)}})
 }

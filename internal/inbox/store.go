@@ -65,8 +65,9 @@ func scanStored(scan func(...any) error) (s stored, err error) {
 }
 
 const (
-	knownSQL   = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
-	columns    = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at,client_id,company_id,caller,bytes"
+	knownSQL = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
+	columns  = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at,client_id,company_id," +
+		"caller,bytes"
 	lostSQL    = "UPDATE inbox_messages SET tries = tries + 1 WHERE message_id = $1"
 	takenSQL   = "UPDATE inbox_messages SET operation_id = $1, taken_at = $2 WHERE message_id = $3"
 	unknownSQL = `SELECT message_id, country, live, name, handle, raw, received_at, tries FROM inbox_messages
@@ -161,8 +162,8 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 		fresh++
 		now := db.Micros(tx.Now())
 		raw := append([]byte{}, m.Raw...)
-		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client, company,
-			db.Null(b.caller), size(n)}
+		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client,
+			company, db.Null(b.caller), size(n)}
 		if err := tx.Insert("inbox_messages", columns, row); err != nil {
 			return 0, err
 		}

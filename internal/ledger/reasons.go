@@ -39,7 +39,8 @@ var meanings = []Meaning{
 	{fault.AuthorityNotConfigured,
 		"Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
 		"`tributary authority list` shows what is missing; set it with `tributary authority set CC.live --url https://…`. Filing resumes within seconds."},
-	{fault.AuthorityUnreachable, "The authority does not respond: no connection, a timeout, or a call that takes longer than eight seconds.",
+	{fault.AuthorityUnreachable,
+		"The authority does not respond: no connection, a timeout, or a call that takes longer than eight seconds.",
 		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},
 	{fault.AuthorityError, "The authority returned an error that says nothing about the document, for example HTTP 503.",
 		"Read the last error and the authority's notices; a wrong address can answer like this too. It retries automatically."},
@@ -106,7 +107,8 @@ func reasonSQL(operation, now string) string {
 	WHEN o.stage IN ('waiting', 'blocked') THEN 'behind_another'
 	WHEN o.stage = 'quarantined' OR o.due_at IS NULL AND o.doubts = '' THEN 'held'
 	WHEN l.reason <> '' THEN l.reason
-	WHEN l.lease_until > NOW AND o.stage = 'sent' AND o.sent_at <= NOW - UNANSWERED AND o.due_at <= NOW THEN 'authority_unreachable'
+	WHEN l.lease_until > NOW AND o.stage = 'sent' AND o.sent_at <= NOW - UNANSWERED AND o.due_at <= NOW
+		THEN 'authority_unreachable'
 	WHEN l.lease_until > NOW THEN ''
 	WHEN o.doubts <> '' THEN o.doubts
 	WHEN o.stage = 'sent' THEN 'outcome_unknown'

@@ -52,7 +52,8 @@ const (
 const ownerOnly = "schema_version, schema_begun, schema_roles, partitioned"
 
 // functions are what the serving role may call with the owner's rights.
-const functions = "forget_lifecycle(TEXT), forget_records(TEXT, TEXT), make_partition(TEXT, BIGINT, BIGINT), drop_partition(TEXT, BIGINT)"
+const functions = "forget_lifecycle(TEXT), forget_records(TEXT, TEXT), make_partition(TEXT, BIGINT, BIGINT), " +
+	"drop_partition(TEXT, BIGINT)"
 
 // visible says which of a client's rows of a table a read for it may see. A
 // table that is not listed is closed to such reads: a new one is opened here,

@@ -120,7 +120,8 @@ func (s Store) Create(ctx context.Context, scope string, in Series) (Series, err
 			return err
 		}
 		if there > 0 {
-			return fault.New(fault.Conflict, "the supplier has a series of this kind and country, or the client has %d series", Max).
+			return fault.New(fault.Conflict,
+				"the supplier has a series of this kind and country, or the client has %d series", Max).
 				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "there is such a series already"})
 		}
 		if err := refuseOverlap(tx, scope, in); err != nil {

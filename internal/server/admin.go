@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -27,8 +26,7 @@ import (
 // by a name that is not ours.
 func (s *Server) adminHandler() http.Handler {
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newBacklog(s.db, s.atlas), prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tributary_writable",
-			Help: "Whether this node can store anything: 1, or 0 as on a full disk or a database that only reads."}, s.writes.gauge))
+		newBacklog(s.db, s.atlas), s.writes.metric())
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	// No cmdline: arguments may hold secrets.

@@ -270,7 +270,8 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		c.want(t, 200, "GET", path+"?limit=1", nil)
 		c.want(t, 200, "GET", path+"?limit=100", nil)
 	}
-	for _, query := range []string{"direction=sent", "direction=BOTH", "status=success", "status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP",
+	for _, query := range []string{"direction=sent", "direction=BOTH", "status=success",
+		"status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP",
 		"supplier_id=%00", "transaction_number=%ff"} {
 		c.want(t, 400, "GET", "/v1/transactions?"+query, nil)
 	}

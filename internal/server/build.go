@@ -307,7 +307,8 @@ func (s *Server) buildAPI(context.Context) (err error) {
 	s.api, err = api.New(api.Config{
 		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company,
 		Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
-		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Writable: s.writes.possible, Log: s.cfg.Log, Metrics: s.metrics,
+		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Writable: s.writes.possible,
+		Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy,
 	})
 	return err

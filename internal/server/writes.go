@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -34,14 +36,20 @@ func (p *writeProbe) possible(ctx context.Context) error {
 		p.at = time.Now()
 	}
 	if p.err != nil {
-		return (&fault.Error{Kind: fault.Unavailable, Message: "nothing can be stored", RetryAfter: writeProbeEvery}).Because(p.err)
+		none := &fault.Error{Kind: fault.Unavailable, Message: "nothing can be stored", RetryAfter: writeProbeEvery}
+		return none.Because(p.err)
 	}
 	return nil
 }
 
-func (p *writeProbe) gauge() float64 {
-	if p.possible(context.Background()) != nil {
-		return 0
-	}
-	return 1
+// metric looks when it is asked for.
+func (p *writeProbe) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tributary_writable",
+		Help: "Whether this node can store anything: 1, or 0 as on a full disk or a database that only reads."},
+		func() float64 {
+			if p.possible(context.Background()) != nil {
+				return 0
+			}
+			return 1
+		})
 }

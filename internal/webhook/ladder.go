@@ -79,6 +79,7 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 // longestSQL is the longest pause that an event can be in, by the rungs it has
 // climbed, in microseconds: see [lease.Queue].
 func (l Ladder) longestSQL() string {
+	least := max(retryAfterTimes*l.Nominal(1), 2*time.Minute)
 	return fmt.Sprintf("CASE WHEN rung > %d THEN %d ELSE (CAST(%d AS BIGINT) << CAST(rung AS INTEGER)) END", RetriesMax,
-		(retryAfterTimes * RetryDelayMax).Microseconds(), max((retryAfterTimes*l.Nominal(1)).Microseconds(), 2*time.Minute.Microseconds()))
+		(retryAfterTimes * RetryDelayMax).Microseconds(), least.Microseconds())
 }

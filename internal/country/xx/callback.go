@@ -32,7 +32,7 @@ func readCallback(at country.Endpoint, c country.Call) ([]country.Message, count
 	case key == "" && at.Simulated:
 		key = xxwire.PlatformKey("")
 	case key == "":
-		return nil, country.CallReply{}, fault.New(fault.Unauthenticated, "no key of the platform is set: nobody else can sign")
+		return nil, country.CallReply{}, fault.New(fault.Unauthenticated, "no key of the platform is set: nobody can sign")
 	}
 	if !hmac.Equal([]byte(c.Header.Get(xxwire.HeaderPlatform)), []byte(xxwire.PlatformMAC(key, c.Body))) {
 		return nil, country.CallReply{}, fault.New(fault.Unauthenticated, "the call is not signed with the platform's key")
