@@ -54,12 +54,23 @@ const (
 
 // Meaning explains one alert to an operator.
 type Meaning struct {
-	Name    Name
-	Title   string // a few words for people
-	Subject string // what the alert's subject names
-	Meaning string
-	Action  string
+	Name     Name
+	Severity Severity
+	Title    string // a few words for people
+	Subject  string // what the alert's subject names
+	Meaning  string
+	Action   string
 }
+
+// Severity says how soon a person must act.
+type Severity string
+
+// The severities.
+const (
+	Critical Severity = "critical" // now: something stands still or is at risk
+	Warning  Severity = "warning"  // today
+	Info     Severity = "info"     // it may end by itself
+)
 
 //go:embed alerts.txt
 var alerts string
@@ -68,7 +79,7 @@ var alerts string
 func Meanings() (list []Meaning) {
 	for line := range strings.Lines(alerts) {
 		part := strings.Split(strings.TrimSpace(line), " | ")
-		list = append(list, Meaning{Name(part[0]), part[1], part[2], part[3], part[4]})
+		list = append(list, Meaning{Name(part[0]), Severity(part[1]), part[2], part[3], part[4], part[5]})
 	}
 	return list
 }

@@ -24,9 +24,8 @@ type authorityRow struct {
 	Stored      endpoint.Shown
 	Callback    string
 	Expiry      string // badgeClass of the certificate's end
-	Waits       []ledger.Waiting
-	Health      ledger.Authority // of the country, both environments
-	Breaker     *breaker.Open    // nil: calls go through
+	Health      ledger.Authority
+	Breaker     *breaker.Open // nil: calls go through
 }
 
 type authoritiesBody struct {
@@ -65,30 +64,16 @@ func (c *Console) authorities(v *request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	list, err := c.cfg.Ledger.Waits(v.ctx)
-	if err != nil {
-		return p, err
-	}
-	health := map[string]ledger.Authority{}
+	health := map[country.Environment]ledger.Authority{}
 	all, err := c.cfg.Ledger.Health(v.ctx)
 	if err != nil {
 		return p, err
 	}
 	for _, a := range all {
-		health[a.Country] = a
-	}
-	healthOf := func(code string) ledger.Authority {
-		if a, known := health[code]; known {
-			return a
-		}
-		return ledger.Authority{Country: code, Files: true} // nothing is queued, nothing fails
+		health[a.At] = a
 	}
 	if body.Calls, err = c.cfg.Ledger.LastCalls(v.ctx, callsShown); err != nil {
 		return p, err
-	}
-	waits := map[country.Environment][]ledger.Waiting{}
-	for _, w := range list {
-		waits[w.At] = append(waits[w.At], w)
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
 		pack, _ := c.cfg.Atlas.Pack(code)
@@ -97,7 +82,9 @@ func (c *Console) authorities(v *request) (page, error) {
 			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
 				continue
 			}
-			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at], Health: healthOf(code)}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil,
+				Health: health[at]}
+			row.Health.At, row.Health.Files = at, true
 			row.Address, row.From = c.cfg.Atlas.Address(at)
 			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
 				row.Callback = e.Callback

@@ -291,6 +291,13 @@ type Receipt struct {
 	News []News `json:",omitempty"`
 }
 
+// Untaken is a receipt that says why the authority did not take the filing, for a
+// reason of its own: everybody is told authority_error, with these words.
+func (r Receipt) Untaken(format string, args ...any) Receipt {
+	r.Outcome, r.Faults = NotTaken, []fault.Fault{fault.Warn("", fault.AuthorityError, format, args...)}
+	return r
+}
+
 // Channel is the wire to one authority. It has several true implementations
 // and one conformance suite, packtest.Exercise.
 //

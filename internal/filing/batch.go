@@ -53,6 +53,17 @@ func (b *batch) uncounted(endings []ending) (ids []string) {
 func (b *batch) record(x exchange.Call) {
 	b.learn(x)
 	b.evidence = append(b.evidence, x.Record(b.v.s.db, b.v.lease.ID))
+	if x.Traffic == nil {
+		return // nobody was called
+	}
+	call := Tallied{Country: b.v.at.Code, Live: b.v.at.Live, Calls: 1, CallsTook: b.v.now().Sub(x.At)}
+	if x.Err != nil {
+		call.CallsFailed = 1
+	}
+	b.evidence = append(b.evidence, func(tx *db.Tx) error {
+		b.v.s.cfg.Count(tx, []Tallied{call})
+		return nil
+	})
 }
 
 func (b *batch) storeEvidence(ctx context.Context) error {
@@ -80,7 +91,7 @@ func (b *batch) storeEvidence(ctx context.Context) error {
 func (b *batch) again(ctx context.Context, ops []*op) error {
 	v := b.v
 	if v.ordered() && len(ops) > 0 && !v.resting() {
-		v.failed(country.ErrNotTaken)
+		v.failed(notTakenFor(ops[0]))
 	}
 	var unknown, later []*op
 	for _, o := range ops {

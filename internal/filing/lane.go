@@ -35,7 +35,7 @@ func scanLane(scan func(...any) error) (s laneState, err error) {
 type laneState struct {
 	operation.Lane
 	failures    int64      // visits in a row that the authority did not answer
-	reason      fault.Code // why it stands still, see reasonOf; "" without trouble
+	reason      fault.Code // why it stands still, see reasonOf; "": it does not
 	trouble     string     // the same for the operator
 	troubleAt   time.Time  // since when; zero without trouble
 	askedUntil  time.Time  // the end of a pause that the authority asked for
@@ -75,8 +75,7 @@ const supplierLanesSQL = "SELECT lane FROM lanes WHERE client_id = $1 AND suppli
 // errDocuments marks trouble of the document store.
 var errDocuments = errors.New("the document cannot be stored")
 
-// reasonOf names what went wrong, as clients and operators read it; "" is
-// trouble of our own that has no published name.
+// reasonOf names what went wrong, as clients and operators read it.
 func reasonOf(err error) fault.Code {
 	var call *url.Error
 	var line net.Error
@@ -84,7 +83,7 @@ func reasonOf(err error) fault.Code {
 	case errors.Is(err, errDocuments):
 		return fault.DocumentsUnavailable
 	case errors.Is(err, correction.ErrMissing), fault.KindOf(err) == fault.Unavailable:
-		return ""
+		return fault.InternalError
 	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly), errors.Is(err, country.ErrNoIdentity):
 		return fault.AuthorityNotConfigured
 	case errors.Is(err, country.ErrCredentials):

@@ -1,7 +1,6 @@
 package filing
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -263,7 +262,7 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 		return nil
 	}
 	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.subject(),
-		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), cmp.Or(v.reason, "put off"), v.trouble)}
+		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), v.reason, v.trouble)}
 	if age >= HopelessAfter {
 		what.Name = alert.AuthorityUnavailable48h
 	}

@@ -171,7 +171,7 @@ func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error)
 	case xxwire.OutcomePending:
 		r.Outcome, r.Handle, r.Awaiting = country.Pending, given.Number, given.Awaiting != ""
 	case xxwire.OutcomeNotTaken:
-		r.Outcome = country.NotTaken
+		r = r.Untaken("the reference authority did not take it this time")
 	case xxwire.OutcomeDuplicate:
 		r.Outcome, r.Duplicate = country.Accepted, true
 	case xxwire.OutcomeAbsent:

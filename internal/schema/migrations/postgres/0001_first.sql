@@ -1244,15 +1244,20 @@ CREATE TABLE search_cursors (
 INSERT INTO search_cursors (name, position) VALUES ('new', ''), ('minute', ''), ('day', ''), ('settled', '');
 INSERT INTO search_cursors (name, position) VALUES ('parts', ''), ('parts_until', ''), ('companies', '');
 
--- What happened in a minute (older ones: in an hour), per node, for plots.
+-- What happened in a minute (older ones: in an hour), per node, for plots: to
+-- transactions, and in calls to their authority.
 CREATE TABLE transaction_counts (
-    minute    BIGINT NOT NULL, -- since 1970
-    country   TEXT   NOT NULL,
-    node      TEXT   NOT NULL, -- '' once added up
-    accepted  BIGINT NOT NULL,
-    succeeded BIGINT NOT NULL,
-    failed    BIGINT NOT NULL,
-    PRIMARY KEY (minute, country, node)
+    minute       BIGINT  NOT NULL, -- since 1970
+    country      TEXT    NOT NULL,
+    live         BOOLEAN NOT NULL,
+    node         TEXT    NOT NULL, -- '' once added up
+    accepted     BIGINT  NOT NULL,
+    succeeded    BIGINT  NOT NULL,
+    failed       BIGINT  NOT NULL,
+    calls        BIGINT  NOT NULL,
+    calls_failed BIGINT  NOT NULL, -- that brought no answer
+    calls_took   BIGINT  NOT NULL, -- microseconds, of all of them
+    PRIMARY KEY (minute, country, live, node)
 );
 
 -- What a client used in a day.
