@@ -25,6 +25,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/doctor"
 	"tributary/internal/fault"
+	"tributary/internal/webhook"
 )
 
 // stuck is a demo in which things get stuck, and all who tell of it: the API,
@@ -103,8 +104,6 @@ func (s *stuck) script(code, steps string) {
 	s.t.Helper()
 	s.must(http.StatusOK, http.MethodPut, s.sims+"/_control/"+strings.ToLower(code)+"/script", `{"steps":[`+steps+`]}`)
 }
-
-const stuckPatience = 30 * time.Second
 
 const outage = `{"outcome":"unavailable","times":1000000,"on":"any"}`
 
@@ -225,7 +224,7 @@ func (s *stuck) exec(statement string, args ...any) {
 func (s *stuck) eventually(what string, done func() (bool, string)) {
 	s.t.Helper()
 	said := ""
-	for late := time.Now().Add(stuckPatience); time.Now().Before(late); {
+	for late := time.Now().Add(patience); time.Now().Before(late); {
 		var ok bool
 		if ok, said = done(); ok {
 			return
@@ -296,10 +295,10 @@ func (s *stuck) agreeOnWait(want sight) {
 			all := regexp.MustCompile(`tributary_operations_waiting\{.*`).FindAllString(text, -1)
 			return strings.Contains(text, line), fmt.Sprint(all)
 		})
-		list := s.page("/transactions?reason=" + string(want.code) + "&country=" + code)
-		if !strings.Contains(list, want.operation) {
-			s.t.Errorf("the list of %s has no %s:\n%s", want.code, want.operation, list)
-		}
+		s.eventually("the list of what waits", func() (bool, string) {
+			list := s.page("/transactions?reason=" + string(want.code) + "&country=" + code)
+			return strings.Contains(list, want.operation), list
+		})
 		s.healthOf(want)
 	}
 	check := want.doctor
@@ -319,10 +318,11 @@ func (s *stuck) healthOf(want sight) {
 	s.t.Helper()
 	words := strings.ReplaceAll(string(want.code), "_", " ")
 	for _, path := range []string{"/", "/queues", "/authorities"} {
-		row := regexp.MustCompile(`(?s)<td[^>]*data-health="` + want.at + `".*?</td>`).FindString(s.page(path))
-		if !strings.Contains(row, words) || strings.Contains(row, `class="state good"`) {
-			s.t.Errorf("%s tells of %s, which waits for %s:\n%s", path, want.at, want.code, row)
-		}
+		cell := regexp.MustCompile(`(?s)<td[^>]*data-health="` + want.at + `".*?</td>`)
+		s.eventually(fmt.Sprintf("%s tells of %s that it waits for %s", path, want.at, words), func() (bool, string) {
+			row := cell.FindString(s.page(path))
+			return strings.Contains(row, words) && !strings.Contains(row, `class="state good"`), row
+		})
 	}
 }
 
@@ -358,8 +358,26 @@ func (s *stuck) ends(operation, status string) {
 	s.t.Helper()
 	s.eventually("the end", func() (bool, string) {
 		r := s.result(operation)
+		if r.Status != status {
+			s.retry(operation)
+		}
 		return r.Status == status, fmt.Sprintf("%+v\n%s", r, s.page("/transactions/"+operation))
 	})
+}
+
+// retry presses the button of the page, where it has one.
+func (s *stuck) retry(operation string) {
+	s.t.Helper()
+	page := s.page("/transactions/" + operation)
+	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)
+	if !strings.Contains(page, `id="retry"`) || token == nil {
+		return
+	}
+	answer, err := s.console.PostForm(s.pages+"/transactions/"+operation+"/retry", url.Values{"csrf": {token[1]}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer.Body.Close()
 }
 
 // TestEveryWayToBeStuckIsToldAlikeByAll is the running program: what a client
@@ -379,7 +397,7 @@ func TestEveryWayToBeStuckIsToldAlikeByAll(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			s.t, s.raised = t, nil
-			s.raised = s.alerts()
+			s.exec("DELETE FROM alerts") // one of the same name and subject would only be counted up
 			way.try(s)
 		})
 	}
@@ -434,7 +452,7 @@ func stuckBehind(s *stuck) {
 	s.script("XX", outage)
 	original := s.sell("XX", "stuck-original")
 	s.agree(sight{operation: original, code: fault.AuthorityError, at: "XX.test"})
-	id := s.submit("/credits", fmt.Sprintf(`{"country_code":"XX","transaction_date":%q,"transaction_number":"STUCK-CREDIT",
+	id := s.submit("/credit", fmt.Sprintf(`{"country_code":"XX","transaction_date":%q,"transaction_number":"STUCK-CREDIT",
 		"transaction_id":"stuck-credit","reference_transaction_id":"stuck-original","note":"returned"}`,
 		time.Now().UTC().Format(time.RFC3339)))
 	s.agree(sight{operation: id, code: fault.BehindAnother, at: "XX.test", says: []string{"Waits for <a "},
@@ -456,15 +474,30 @@ func (s *stuck) newPassword(word string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.script("HU", outage)
-	s.must(http.StatusAccepted, http.MethodPatch, s.url+"/onboarding/v2/companies/"+s.supplier("HU"), string(body))
+	nobody := "http://" + freeAddress(s.t)
+	s.set("HU.test", nobody)
+	var job struct {
+		Data struct {
+			At string `json:"job_status_location"`
+		}
+	}
+	answer := s.must(http.StatusAccepted, http.MethodPatch, s.url+"/onboarding/v2/companies/"+s.supplier("HU"), string(body))
+	if err := json.Unmarshal(answer, &job); err != nil {
+		s.t.Fatal(err)
+	}
+	at, err := url.Parse(job.Data.At)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.eventually("the credentials are taken", func() (bool, string) {
-		page := s.page("/queues")
-		_, row, _ := strings.Cut(page, ">Onboardings<")
-		row, _, _ = strings.Cut(row, "</tr>")
-		return strings.Count(row, ">0<") == 2, row
+		text := s.must(http.StatusOK, http.MethodGet, s.url+at.RequestURI(), "")
+		return strings.Contains(string(text), `"success"`), string(text)
 	})
-	s.script("HU", "")
+	s.unset("HU.test")
+	s.eventually("the program knows of it", func() (bool, string) {
+		page := s.page("/authorities")
+		return strings.Contains(page, s.sims+"/hu"), page
+	})
 }
 
 func stuckByCredentials(s *stuck) {
@@ -500,8 +533,7 @@ func stuckByCrashes(s *stuck) {
 	if view := s.page("/transactions?reason=held"); !strings.Contains(view, `aria-current="true">Held`) {
 		s.t.Errorf("the view of what is held is not chosen:\n%s", view)
 	}
-	s.exec("UPDATE operations SET stage = 'received', crashes = 0, due_at = 1 WHERE operation_id = $1", id)
-	s.ends(id, "SUCCESS")
+	s.ends(id, "SUCCESS") // by its button
 }
 
 // stuckNot is taken with a remark: nothing waits, and nobody is told to do it again.
@@ -516,7 +548,7 @@ func stuckUnconfigured(s *stuck) {
 	var made struct {
 		Key string `json:"api_key"`
 	}
-	out := succeeds(s.t, "client", "create", "stuck-live", "--live", "--name", "Live one", "--json", "--data", s.dir)
+	out := succeeds(s.t, "client", "create", "stuck-live", "--live", "--name", "Live one", "--country", "ES=BOTH", "--json", "--data", s.dir)
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
@@ -614,13 +646,16 @@ func TestAReceiverThatIsDownIsToldByAll(t *testing.T) {
 	down := freeAddress(t)
 	s := newStuck(t, "--webhook-url", "http://"+down+"/", "--webhook-retry-base", "1ms")
 	s.raised = s.alerts()
-	id := s.sell("XX", "receiver-down")
-	s.ends(id, "SUCCESS")
-	s.agree(sight{operation: id, status: "SUCCESS", says: []string{"connection refused"}, alert: alert.WebhookBreakerOpen,
+	id := ""
+	for i := range webhook.EventsToOpen {
+		id = s.sell("XX", fmt.Sprint("receiver-down-", i))
+		s.ends(id, "SUCCESS")
+	}
+	s.agree(sight{operation: id, status: "SUCCESS", says: []string{"connection failed"}, alert: alert.WebhookBreakerOpen,
 		doctor: []string{"webhooks", down}})
 	s.eventually("the metric", func() (bool, string) {
 		line := regexp.MustCompile(`(?m)^tributary_webhooks_open .*$`).FindString(s.metrics())
-		return line == "tributary_webhooks_open 1", line
+		return line == fmt.Sprint("tributary_webhooks_open ", webhook.EventsToOpen), line
 	})
 	for _, path := range []string{"/", "/deliveries"} {
 		if page := s.page(path); !strings.Contains(page, "paused: failing") || !strings.Contains(page, down) {

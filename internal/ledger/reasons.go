@@ -111,14 +111,15 @@ func (s *Ledger) Waits(ctx context.Context) (list []Waiting, err error) {
 }
 
 // reasonSQL is the reason of an operation in lane l at an instant, the same as
-// waitOf tells. One whose lane is held is being worked on and waits for nothing.
+// waitOf tells. One whose lane is held is being worked on: without a reason from
+// before it waits for nothing.
 func reasonSQL(operation, now string) string {
 	return strings.NewReplacer("o.", operation+".", "NOW", now, "CRASHES", strconv.Itoa(filing.CrashesMax)).Replace(`CASE
 	WHEN o.stage IN ('waiting', 'blocked') THEN 'behind_another'
 	WHEN o.stage = 'quarantined' OR o.crashes > CRASHES OR o.due_at IS NULL AND o.doubts = '' AND o.stage <> 'pending' THEN 'held'
 	WHEN l.reason <> '' THEN l.reason
-	WHEN l.lease_until > NOW THEN ''
 	WHEN o.doubts <> '' THEN o.doubts
+	WHEN l.lease_until > NOW THEN ''
 	WHEN o.stage = 'sent' THEN 'outcome_unknown'
 	WHEN l.asked_until > NOW AND o.stage <> 'pending' THEN 'authority_wait'
 	ELSE '' END`)

@@ -219,6 +219,9 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	case lane.reason != "":
 		w.Since = lane.troubleAt
 		w.be(lane.reason)
+	case s.Doubt != "": // also while it is tried again
+		w.Since = cmp.Or(s.SentAt, s.AcceptedAt)
+		w.be(fault.Code(s.Doubt))
 	case w.InWork && !s.DueAt.After(now):
 		w.Why, w.CanRetry, w.NextAt = WhyInWork, false, time.Time{}
 		w.Text = "being processed right now"
@@ -251,9 +254,6 @@ var standing = map[fault.Code]string{
 // explainCalm explains an operation of a lane that is well.
 func (w *Wait) explainCalm(s Summary, lane laneNow, now time.Time) {
 	switch {
-	case s.Doubt != "":
-		w.Since = cmp.Or(s.SentAt, s.AcceptedAt)
-		w.be(fault.Code(s.Doubt))
 	case s.Stage == filing.Sent:
 		w.Since = s.SentAt
 		w.be(fault.OutcomeUnknown)
