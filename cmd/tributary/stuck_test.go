@@ -37,7 +37,7 @@ type stuck struct {
 	packs                 map[string]country.Pack
 	suppliers             map[string]string
 	console               *http.Client
-	pages                 string // address of the console
+	pages                 string             // address of the console
 	raised                map[alert.Name]int // before the case
 }
 

@@ -175,14 +175,10 @@ func (r *IdentityRule) Missing(secrets []string, certificate bool) (names []stri
 const AddressName = "address"
 
 // Missing lists what must be set before anything can be filed in an environment,
-// by name. Simulated authorities ask for nothing.
+// by name.
 func (a *Atlas) Missing(e Environment) (names []string) {
-	address, from := a.Address(e)
-	if address == "" {
+	if address, _ := a.Address(e); address == "" {
 		names = append(names, AddressName)
-	}
-	if from == FromSimulators {
-		return names
 	}
 	p, _ := a.Pack(e.Code)
 	set := a.setup(e).Identity

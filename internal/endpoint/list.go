@@ -73,13 +73,10 @@ func (e *Endpoints) shown(one row) Shown {
 	}
 	pack, _ := e.cfg.Atlas.Pack(one.at.Code)
 	s.Missing = []string{}
-	address, from := e.cfg.Atlas.Address(one.at)
-	if one.url == "" && address == "" {
+	if address, _ := e.cfg.Atlas.Address(one.at); one.url == "" && address == "" {
 		s.Missing = append(s.Missing, country.AddressName)
 	}
-	if from != country.FromSimulators {
-		s.Missing = append(s.Missing, pack.Identity.Missing(one.secrets, one.fingerprint != nil)...)
-	}
+	s.Missing = append(s.Missing, pack.Identity.Missing(one.secrets, one.fingerprint != nil)...)
 	s.Command = country.SetCommand(one.at, s.Missing)
 	if !one.updatedAt.IsZero() {
 		s.UpdatedAt = &one.updatedAt
