@@ -39,7 +39,7 @@ type candidate struct {
 
 // aside reports whether an operation that has its place in the lane was set aside.
 func (c candidate) aside() bool {
-	return c.crashes > CrashesMax && (c.stage == Prepared || c.stage == Sent)
+	return c.crashes > AsideFrom && (c.stage == Prepared || c.stage == Sent)
 }
 
 func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
@@ -204,7 +204,7 @@ func stopBehind(v *visit, c candidate) {
 func quarantine(ctx context.Context, v *visit, ops []*op) (rest []*op, err error) {
 	var bad []*op
 	for _, o := range ops {
-		if o.crashes > CrashesMax && o.stage != Quarantined {
+		if o.crashes > AsideFrom && o.stage != Quarantined {
 			bad = append(bad, o)
 		} else {
 			rest = append(rest, o)

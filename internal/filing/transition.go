@@ -239,7 +239,7 @@ func deferSuspects(tx *db.Tx, lane string, crashes int64, until time.Time) error
 func hurryAll(tx *db.Tx, d *db.DB, ids []string) error {
 	return tx.Exec("UPDATE operations SET due_at = $1 WHERE "+d.In("operation_id", "$2")+` AND status = 'PROCESSING' AND stage IN ('prepared', 'sent', 'pending')
 		AND coalesce(due_at, 9223372036854775807) > $1 AND crashes <= $3 AND EXISTS (SELECT 1 FROM told t WHERE t.operation_id = operations.operation_id)`,
-		db.Micros(tx.Now()), db.Strings(ids), CrashesMax)
+		db.Micros(tx.Now()), db.Strings(ids), AsideFrom)
 }
 
 // holdOpen keeps an operation that has not ended as it is until the write ends.

@@ -114,7 +114,7 @@ func (s *Ledger) Waits(ctx context.Context) (list []Waiting, err error) {
 // waitOf tells. One whose lane is held is being worked on: without a reason from
 // before it waits for nothing.
 func reasonSQL(operation, now string) string {
-	return strings.NewReplacer("o.", operation+".", "NOW", now, "CRASHES", strconv.Itoa(filing.CrashesMax)).Replace(`CASE
+	return strings.NewReplacer("o.", operation+".", "NOW", now, "CRASHES", strconv.Itoa(filing.AsideFrom)).Replace(`CASE
 	WHEN o.stage IN ('waiting', 'blocked') THEN 'behind_another'
 	WHEN o.stage = 'quarantined' OR o.crashes > CRASHES OR o.due_at IS NULL AND o.doubts = '' AND o.stage <> 'pending' THEN 'held'
 	WHEN l.reason <> '' THEN l.reason
