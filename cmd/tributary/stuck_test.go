@@ -412,6 +412,10 @@ func stuckByError(s *stuck) {
 	id := s.sell("XX", "stuck-503")
 	s.agree(sight{operation: id, code: fault.AuthorityError, at: "XX.test", says: []string{"failed call", "Retrying"},
 		never: []string{"does not respond"}})
+	s.eventually("the share of failed calls", func() (bool, string) {
+		page := s.page("/authorities?over=day")
+		return regexp.MustCompile(`[1-9]\d* calls?, 100\.0 % failed, .* on average`).MatchString(page), page
+	})
 	s.unset("XX.test")
 	s.ends(id, "SUCCESS")
 }
