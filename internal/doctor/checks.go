@@ -332,7 +332,11 @@ func (d *doctor) sayWaits(ctx context.Context) int {
 		d.say(Fail, about{check: "waiting", fix: "check the database log"}, "%v", err)
 	}
 	for _, w := range list {
-		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: ledger.Why(w.Code).AdviceAt(d.parts.Atlas, w.At)},
+		fix := ledger.Why(w.Code).Advice()
+		if d.parts != nil { // the master key is there
+			fix = ledger.Why(w.Code).AdviceAt(d.parts.Atlas, w.At)
+		}
+		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: fix},
 			"%s of %s, the oldest for %s", fault.Count(w.Operations, "transaction"), fault.Count(w.Suppliers, "supplier"),
 			now.Sub(w.OldestAt).Round(time.Second))
 	}
