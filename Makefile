@@ -12,7 +12,7 @@ GOTEST := $(GO) run ./scripts/withpostgres $(GO) test
 # Where goroutines meet most; make race looks everywhere.
 RACED := ./internal/db ./internal/lease ./internal/filing ./internal/webhook ./internal/onboarding ./internal/turnstile
 
-.PHONY: help run setup test check long race conformance bench crash simulate soak fuzz hostile ha release
+.PHONY: help run setup test check long race conformance bench crash simulate soak fuzz hostile ha outdated release
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes
 	@scripts/setup ha
 	TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd-server/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
 		TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} $(GO) test $(FLAGS) -timeout=2h -run '^TestHighAvailability$$' -v ./cmd/tributary
+
+outdated: ## direct dependencies with newer versions, and why some are held back; not part of the gate
+	@scripts/outdated
 
 release: ## static binaries into bin/ (RELEASE_KEY=FILE signs, RELEASE_TWICE=1 builds twice and compares)
 	@scripts/release

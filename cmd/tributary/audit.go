@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type auditCommand struct {
 // headsFlags name logs and the heads that were exported of them.
 type headsFlags struct {
 	accountFlags
-	AuditHeads string   `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, s3://BUCKET or https://LISTENER; a place that writers of the database cannot change." placeholder:"URL" name:"audit-heads"`
+	AuditHeads string   `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, file:///NAME.jsonl (one file), s3://BUCKET, https://LISTENER or none; a place that writers of the database cannot change. Default: audit-heads.jsonl beside the file of the master key." placeholder:"URL" name:"audit-heads"`
 	Heads      []string `arg:"" optional:"" name:"heads" help:"Files with exported heads." type:"path"`
 }
 
@@ -33,26 +34,32 @@ type auditVerify struct{ headsFlags }
 
 // verified is what a script reads after a verification.
 type verified struct {
-	Entries int64    `json:"entries"`
-	Heads   int      `json:"heads"` // kept outside, held against the logs
-	Wrong   []string `json:"wrong"`
+	Entries  int64    `json:"entries"`
+	Heads    int      `json:"heads"` // kept outside, held against the logs
+	Wrong    []string `json:"wrong"`
+	Unproven []string `json:"unproven"` // entries for which nobody can vouch
 }
 
 // Run verifies the logs. What does not hold ends it with 1.
 func (cmd *auditVerify) Run(c *command) error {
 	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
-		entries, wrong, err := logs.VerifyLogs(ctx, kept...)
+		found, err := logs.Examine(ctx, kept...)
 		if err != nil {
 			return err
 		}
-		err = cmd.show(c, verified{entries, len(kept), append([]string{}, wrong...)}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "entries\t%d\nexported heads\t%d\n", entries, len(kept))
-			for _, one := range wrong {
+		said := verified{Entries: found.Entries, Heads: len(kept), Wrong: append([]string{}, found.Wrong...),
+			Unproven: append([]string{}, found.Unproven...)}
+		err = cmd.show(c, said, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "entries\t%d\nexported heads\t%d\n", said.Entries, said.Heads)
+			for _, one := range said.Wrong {
 				fmt.Fprintf(w, "broken\t%s\n", one)
 			}
+			for _, one := range said.Unproven {
+				fmt.Fprintf(w, "not proven\t%s\n", one)
+			}
 		})
-		if err == nil && len(wrong) > 0 {
-			err = fmt.Errorf("the audit logs are broken: %s", strings.Join(wrong, "; "))
+		if err == nil && len(said.Wrong) > 0 {
+			err = fmt.Errorf("the audit logs are broken: %s", strings.Join(said.Wrong, "; "))
 		}
 		return err
 	})
@@ -66,7 +73,7 @@ type auditAccept struct {
 // Run accepts logs that a restored backup made shorter.
 func (cmd *auditAccept) Run(c *command) error {
 	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
-		broken, err := logs.Accept(ctx, cmd.AuditHeads, kept, actor(), cmd.Reason)
+		broken, err := logs.Accept(ctx, cmp.Or(cmd.AuditHeads, cmd.usual()), kept, actor(), cmd.Reason)
 		if err != nil {
 			return err
 		}
@@ -104,15 +111,21 @@ func (cmd *headsFlags) kept(ctx context.Context) (all [][]byte, err error) {
 		}
 		all = append(all, text)
 	}
-	if cmd.AuditHeads == "" || strings.HasPrefix(cmd.AuditHeads, "http") && len(all) > 0 {
+	if strings.HasPrefix(cmd.AuditHeads, "http") && len(all) > 0 || cmd.AuditHeads == "" && cmd.usual() == "" {
 		return all, nil
 	}
-	last, err := server.ReadLastHeads(ctx, cmd.AuditHeads)
-	if err == nil && last == nil {
+	last, err := server.ReadLastHeads(ctx, cmp.Or(cmd.AuditHeads, cmd.usual()))
+	switch {
+	case err == nil && last == nil && cmd.AuditHeads == "":
+		return all, nil
+	case err == nil && last == nil:
 		err = fault.New(fault.Invalid, "--audit-heads: no heads found")
 	}
 	return append(all, last), err
 }
+
+// usual is where the service keeps heads unless it is told otherwise.
+func (cmd *headsFlags) usual() string { return server.DefaultHeads(masterOf(&cmd.accountFlags)) }
 
 func readHeadsFile(path string) ([]byte, error) {
 	f, err := os.Open(path)

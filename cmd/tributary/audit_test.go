@@ -67,6 +67,25 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 		dir); code != 0 {
 		t.Errorf("%d %s", code, errs)
 	}
+	// The service keeps heads beside the master key unless it is told otherwise.
+	beside := filepath.Join(dir, "audit-heads.jsonl")
+	text, err := os.ReadFile(keep("beside", head, audit.Head{Log: "client acme", Seq: 98, Hash: head.Hash}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(beside, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := call(t, "audit", "verify", "--data", dir); code != 1 ||
+		!strings.Contains(errs, "client acme is broken at entry 98") {
+		t.Errorf("heads beside the master key: %d %s", code, errs)
+	}
+	if code, _, errs := call(t, "audit", "accept", "--data", dir, "--reason", "a backup"); code != 0 {
+		t.Errorf("accepting them: %d %s", code, errs)
+	}
+	if code, _, errs := call(t, "audit", "verify", "--data", dir); code != 0 {
+		t.Errorf("afterwards: %d %s", code, errs)
+	}
 	gone := keep("gone", head, audit.Head{Log: "client acme", Seq: 99, Hash: head.Hash})
 	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 ||
 		!strings.Contains(errs, "client acme is broken at entry 99") {
@@ -75,5 +94,43 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 ||
 		!strings.Contains(errs, "no heads found") {
 		t.Errorf("an empty folder: %d %s", code, errs)
+	}
+}
+
+func TestOperatorCommandsAreWrittenWithTheAuditKeyOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"master-key", "create", dir + "/master.key"},
+		{"migrate", "--database", "sqlite:" + dir + "/tributary.db"}, {"operator", "create", "ana", "--data", dir}} {
+		if code, _, errs := call(t, args...); code != 0 {
+			t.Fatalf("%v: %d %s", args, code, errs)
+		}
+	}
+	if err := os.Rename(dir+"/master.key", dir+"/away"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := call(t, "operator", "disable", "ana", "--data", dir); code == 0 || !strings.Contains(errs, "master-key") {
+		t.Errorf("without the master key: %d %s", code, errs)
+	}
+	if code, out, errs := call(t, "operator", "list", "--data", dir); code != 0 || !strings.Contains(out, "ana") ||
+		strings.Contains(out, "disabled") {
+		t.Errorf("reading without it: %d %s %s", code, out, errs)
+	}
+	if err := os.Rename(dir+"/away", dir+"/master.key"); err != nil {
+		t.Fatal(err)
+	}
+	d := dbtest.Open(t, db.Config{URL: "sqlite:" + dir + "/tributary.db", NoWorkers: true})
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		if err := tx.Exec("DROP TRIGGER operator_audit_no_update"); err != nil {
+			return err
+		}
+		return tx.Exec("UPDATE operator_audit SET mac = NULL")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := call(t, "audit", "verify", "--data", dir)
+	if code != 1 || !strings.Contains(out, "not proven") || !strings.Contains(out, "operators: entry 1") {
+		t.Errorf("an entry without its proof: %d %s", code, out)
 	}
 }

@@ -39,7 +39,7 @@ func (f *authorityFlags) with(c *command, sealed bool,
 				return fmt.Errorf("--master-key: %w", err)
 			}
 		}
-		e, err := server.OpenEndpoints(server.Config{Log: c.log}, d, master)
+		e, err := server.OpenEndpoints(ctx, server.Config{Log: c.log}, d, master)
 		if err != nil {
 			return err
 		}
@@ -159,14 +159,18 @@ func (cmd *authorityList) Run(c *command) error {
 }
 
 func printAuthorities(w io.Writer, list ...server.Authority) {
-	fmt.Fprintln(w, "AUTHORITY\tADDRESS\tIDENTITY\tMISSING\tCERTIFICATE\tENDS\tCALLS US AT")
+	fmt.Fprintln(w, "AUTHORITY\tADDRESS\tIDENTITY\tCERTIFICATE\tENDS\tCALLS US AT\tMISSING, AND HOW TO SET IT")
 	for _, s := range list {
 		subject, ends := "-", "-"
 		if s.Certificate != nil {
 			subject, ends = s.Certificate.Subject, s.Certificate.ExpiresAt.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name(), dash(s.URL), dash(strings.Join(s.Secrets, ", ")),
-			dash(strings.Join(s.Missing, ", ")), subject, ends, dash(s.Host))
+		missing := dash(strings.Join(s.Missing, ", "))
+		if s.Command != "" {
+			missing += ": " + s.Command
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name(), dash(s.URL), dash(strings.Join(s.Secrets, ", ")), subject, ends,
+			dash(s.Host), missing)
 	}
 }
 
@@ -188,7 +192,7 @@ func (cmd *authorityUnset) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	return cmd.with(c, false, func(ctx context.Context, _ *db.DB, e *server.Authorities) error {
+	return cmd.with(c, true, func(ctx context.Context, _ *db.DB, e *server.Authorities) error {
 		if err := e.Unset(ctx, actor(), at); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/server"
 )
@@ -38,9 +39,10 @@ type heldCompany struct {
 }
 
 func (f *operatorFlags) setHold(c *command, companyID string, hold bool) error {
-	return f.withDatabase(c, func(ctx context.Context, d *db.DB) (err error) {
+	return f.accountFlags.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) (err error) {
 		done := heldCompany{CompanyID: companyID, LegalHold: hold}
-		if done.ClientID, err = server.HoldCompany(ctx, d, actor(), companyID, hold); err != nil {
+		desk := server.Maintenance{DB: d, Accounts: a}
+		if done.ClientID, err = desk.HoldCompany(ctx, actor(), companyID, hold); err != nil {
 			return err
 		}
 		return f.show(c, done, func(w *tabwriter.Writer) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -221,35 +220,7 @@ func (s *stage) read(req *http.Request) (int, []byte, error) {
 // onboard brings in a company of a country and answers its id.
 func (s *stage) onboard(c crashCountry) string {
 	s.t.Helper()
-	of := c.Example.Company
-	body := map[string]any{
-		"meta": map[string]any{"country_code": c.Code, "external_id": "crash-" + c.Code}, "legal_name": of.LegalName,
-		"address":         of.Address,
-		"tax_information": map[string]any{"tax_number": of.TaxNumber}, "settings": of.Settings,
-	}
-	if len(c.settings) > 0 {
-		body["settings"] = c.settings
-	}
-	opened, err := c.Example.Open(time.Now())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	credentials := map[string]any{}
-	for name, value := range opened.Named {
-		credentials[name] = value
-	}
-	if len(opened.PKCS12) > 0 {
-		credentials["certificate_base64"], credentials["certificate_password"] = base64.StdEncoding.EncodeToString(
-			opened.PKCS12), opened.Password
-	}
-	if opened.Username != "" || opened.Secret != "" {
-		credentials["username"], credentials["password"] = opened.Username, opened.Secret
-	}
-	body["tax_credentials"] = credentials
-	text, err := json.Marshal(body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := exampleCompany(s.t, c.Pack, "crash-"+c.Code, c.settings)
 	status, answer, err := patiently(func() (int, []byte, error) {
 		return s.post(s.nodes[0].base, "/onboarding/v2/companies", text)
 	})

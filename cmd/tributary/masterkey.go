@@ -91,7 +91,7 @@ func rewrapAll(ctx context.Context, c *command, source string, d *db.DB, a *acco
 	if err != nil {
 		return moved, err
 	}
-	e, err := server.OpenEndpoints(server.Config{Log: c.log}, d, master)
+	e, err := server.OpenEndpoints(ctx, server.Config{Log: c.log}, d, master)
 	if err != nil {
 		return moved, err
 	}

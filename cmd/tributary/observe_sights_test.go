@@ -99,6 +99,7 @@ func configures(flag string) func(*observatory) (string, string) {
 var elsewhere = map[string]string{
 	"backlog":          "internal/server TestAFullBacklogIsToldAndOutagesDoNotCount",
 	"authority-slots":  "internal/server TestAuthoritySlotsBoundTheCallsToOneCountry",
+	"simulators-from":  "internal/inbox TestSimulatedAuthoritiesAreHeardFromNearbyOnly",
 	"fonts":            "internal/server TestFontsOfAFolderSetDocuments",
 	"stored":           "internal/bench TestARunGivesEveryFigure",
 	"compare":          "internal/bench TestARunGivesEveryFigure",

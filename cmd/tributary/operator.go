@@ -30,26 +30,48 @@ type operatorCommand struct {
 	Audit    operatorAudit    `cmd:"" help:"Verify and print the operators' audit log."`
 }
 
-// operatorFlags say which database a command works on. With the master key what
-// a command does is authenticated in the log; without it it is done all the
-// same, and the next entry of the service covers it.
+// operatorFlags say which database a command works on.
 type operatorFlags struct {
 	accountFlags
 }
 
+// with opens the operators for a command that changes something: what it does is
+// authenticated in the log, so it needs the master key.
 func (f *operatorFlags) with(c *command, do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
-		var key *audit.Key
-		if master, err := secret.OpenMaster(masterOf(&f.accountFlags)); err == nil {
-			key = account.ServiceKeys{DB: d, Master: master}.AuditKey()
-			if err := key.Load(ctx); err != nil {
-				return err
-			}
-		} else if f.MasterKey != "" {
+		master, err := secret.OpenMaster(masterOf(&f.accountFlags))
+		if err != nil {
+			return fmt.Errorf("--master-key: the audit log is written with it: %w", err)
+		}
+		return f.do(ctx, c, d, master, do)
+	})
+}
+
+// reading opens them for a command that changes nothing. Without the master key
+// the log can be read, and not proven.
+func (f *operatorFlags) reading(c *command, do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
+	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
+		master, err := secret.OpenMaster(masterOf(&f.accountFlags))
+		if err != nil && f.MasterKey != "" {
 			return fmt.Errorf("--master-key: %w", err)
 		}
-		return do(ctx, d, operator.New(operator.Config{DB: d, Audit: key, Log: c.log}))
+		if err != nil {
+			master = nil
+		}
+		return f.do(ctx, c, d, master, do)
 	})
+}
+
+func (f *operatorFlags) do(ctx context.Context, c *command, d *db.DB, master *secret.Master,
+	do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
+	var key *audit.Key
+	if master != nil {
+		key = account.ServiceKeys{DB: d, Master: master}.AuditKey()
+		if err := key.Load(ctx); err != nil {
+			return err
+		}
+	}
+	return do(ctx, d, operator.New(operator.Config{DB: d, Audit: key, Log: c.log}))
 }
 
 // passwordFlag says where a password comes from. It is never an argument:
@@ -119,7 +141,7 @@ type operatorList struct{ operatorFlags }
 
 // Run lists operators.
 func (cmd *operatorList) Run(c *command) error {
-	return cmd.with(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
+	return cmd.reading(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
 		var list []operator.Operator
 		if err := d.Read(ctx, func(r db.Reader) (err error) { list, err = o.List(r); return err }); err != nil {
 			return err
@@ -277,7 +299,7 @@ type operatorAudit struct {
 
 // Run verifies the log and prints its newest entries.
 func (cmd *operatorAudit) Run(c *command) error {
-	return cmd.with(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
+	return cmd.reading(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
 		var list []operator.Entry
 		var verdict audit.Verdict
 		err := d.Read(ctx, func(r db.Reader) (err error) {

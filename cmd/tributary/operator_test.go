@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
@@ -14,14 +15,14 @@ import (
 )
 
 // signsIn reports whether a password opens the console of a database.
-func signsIn(d *db.DB, name, password string) bool {
-	_, _, err := operator.New(operator.Config{DB: d}).SignIn(context.Background(),
+func signsIn(o *operator.Operators, name, password string) bool {
+	_, _, err := o.SignIn(context.Background(),
 		operator.Attempt{Name: name, Password: secret.FromText(password)})
 	return err == nil
 }
 
 // givesPasskey stores one, so that the password alone opens nothing.
-func givesPasskey(t *testing.T, d *db.DB, name string) {
+func givesPasskey(t *testing.T, d *db.DB, o *operator.Operators, name string) {
 	t.Helper()
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
 		return tx.Exec("INSERT INTO operator_passkeys (credential_id, name, label, public_key, sign_count, created_at) VALUES ($1, $2, 'laptop', $1, 0, 0)", []byte(name), name)
@@ -29,7 +30,7 @@ func givesPasskey(t *testing.T, d *db.DB, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if signsIn(d, name, "a pass phrase of mine") {
+	if signsIn(o, name, "a pass phrase of mine") {
 		t.Fatal("a password alone signs in who has a passkey")
 	}
 }
@@ -37,10 +38,20 @@ func givesPasskey(t *testing.T, d *db.DB, name string) {
 func TestOperatorsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	eachMigrated(t, func(t *testing.T, url string) {
+		master := newMaster(t, t.TempDir())
 		d := dbtest.Open(t, db.Config{URL: url, NoWorkers: true})
+		opened, err := secret.OpenMaster(master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := account.ServiceKeys{DB: d, Master: opened}.AuditKey()
+		if err := key.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		console := operator.New(operator.Config{DB: d, Audit: key})
 		do := func(into any, input string, args ...string) {
 			t.Helper()
-			code, out, errs := tell(t, input, append(args, "--database", url, "--json")...)
+			code, out, errs := tell(t, input, append(args, "--database", url, "--master-key", master, "--json")...)
 			if code != 0 {
 				t.Fatalf("%v: %d %s", args, code, errs)
 			}
@@ -55,13 +66,13 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 			Disabled   string `json:"disabled_at"`
 		}
 		do(&made, "", "operator", "create", "Root", "--role", "admin")
-		if made.Name != "root" || made.Role != "admin" || !made.Password || !signsIn(d, "root", made.New) {
+		if made.Name != "root" || made.Role != "admin" || !made.Password || !signsIn(console, "root", made.New) {
 			t.Fatalf("created %+v", made)
 		}
 		first := made.New
 		made.New = ""
 		do(&made, "a pass phrase of mine\n", "operator", "create", "ana", "--password-stdin")
-		if made.Role != "viewer" || made.New != "" || !signsIn(d, "ana", "a pass phrase of mine") {
+		if made.Role != "viewer" || made.New != "" || !signsIn(console, "ana", "a pass phrase of mine") {
 			t.Fatalf("created %+v", made)
 		}
 		do(&made, "", "operator", "create", "bea@example.test", "--oidc")
@@ -71,20 +82,20 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 		if do(&made, "", "operator", "role", "ana", "operator"); made.Role != "operator" {
 			t.Fatalf("changed %+v", made)
 		}
-		if do(&made, "", "operator", "disable", "ana"); made.Disabled == "" || signsIn(d, "ana", "a pass phrase of mine") {
+		if do(&made, "", "operator", "disable", "ana"); made.Disabled == "" || signsIn(console, "ana", "a pass phrase of mine") {
 			t.Fatalf("disabled %+v", made)
 		}
 		made.Disabled = ""
-		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(d, "ana", "a pass phrase of mine") {
+		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(console, "ana", "a pass phrase of mine") {
 			t.Fatalf("enabled %+v", made)
 		}
-		givesPasskey(t, d, "ana")
+		givesPasskey(t, d, console, "ana")
 		var held struct{ Passkeys int }
-		if do(&held, "", "operator", "reset-mfa", "ana"); held.Passkeys != 0 || !signsIn(d, "ana", "a pass phrase of mine") {
+		if do(&held, "", "operator", "reset-mfa", "ana"); held.Passkeys != 0 || !signsIn(console, "ana", "a pass phrase of mine") {
 			t.Fatalf("reset %+v", held)
 		}
 		do(&made, "", "operator", "password", "root")
-		if signsIn(d, "root", first) || !signsIn(d, "root", made.New) {
+		if signsIn(console, "root", first) || !signsIn(console, "root", made.New) {
 			t.Fatal("a new password replaces the old one")
 		}
 		var list []struct{ Name string }
@@ -101,6 +112,7 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 func TestOperatorCommandsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	url := migrated(t)
+	newMaster(t, filepath.Dir(strings.TrimPrefix(url, "sqlite:")))
 	for _, args := range [][]string{{"operator", "create", "root", "--role", "admin"}, {"operator", "create", "ana"}} {
 		if code, _, errs := call(t, append(args, "--database", url)...); code != 0 {
 			t.Fatalf("%v: %d %s", args, code, errs)
@@ -127,6 +139,7 @@ func TestOperatorCommandsThatAreRefused(t *testing.T) {
 func TestOperatorListForPeople(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Dir(strings.TrimPrefix(migrated(t), "sqlite:"))
+	newMaster(t, dir)
 	code, out, errs := call(t, "operator", "create", "ana", "--data", dir)
 	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only once") {
 		t.Fatalf("%d %s %s", code, out, errs)
@@ -142,4 +155,14 @@ func TestOperatorListForPeople(t *testing.T) {
 	if code, _, _ = call(t, "operator", "list"); code != 2 {
 		t.Errorf("without a database: %d", code)
 	}
+}
+
+// newMaster makes the master key of a folder.
+func newMaster(t *testing.T, dir string) (address string) {
+	t.Helper()
+	address = "file:" + filepath.Join(dir, "master.key")
+	if err := secret.CreateMasterFile(filepath.Join(dir, "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	return address
 }

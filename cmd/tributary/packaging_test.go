@@ -77,7 +77,7 @@ func (c *cli) check(t *testing.T, where string, args []string, env map[string]st
 		t.Errorf("%s: a worker needs --public-url, it has no listener to take it from", where)
 	}
 	if host, _, err := net.SplitHostPort(env["TRIBUTARY_ADMIN"]); err == nil && host != "127.0.0.1" &&
-		env["TRIBUTARY_ADMIN_TOKEN"] == "" {
+		env["TRIBUTARY_ADMIN_TOKEN"]+env["TRIBUTARY_ADMIN_TOKEN_FILE"] == "" {
 		t.Errorf("%s: the admin listener is open and has no token", where)
 	}
 }
@@ -170,6 +170,7 @@ type composeFile struct {
 		Environment map[string]string
 		Ports       []string
 		Volumes     []string
+		Secrets     []string
 		ReadOnly    bool                                  `yaml:"read_only"`
 		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 		Build       struct{ Context, Dockerfile string }  `yaml:"build"`
@@ -177,6 +178,7 @@ type composeFile struct {
 		CapDrop     []string                              `yaml:"cap_drop"`
 	}
 	Volumes map[string]any
+	Secrets map[string]struct{ File string }
 }
 
 func TestComposeRunsMigrationThenAPIAndWorker(t *testing.T) {
@@ -233,6 +235,53 @@ func TestComposeRunsMigrationThenAPIAndWorker(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+)=`).FindAllStringSubmatch(example, -1) {
 		if !asked[m[1]] {
 			t.Errorf("%s of compose.env.example is not used", m[1])
+		}
+	}
+}
+
+// secretFile is the file of a secret that a setting names.
+func secretFile(name, value string) (file string, isFile bool) {
+	if name == "TRIBUTARY_MASTER_KEY" {
+		return strings.CutPrefix(value, "file:")
+	}
+	return value, strings.HasSuffix(name, "_FILE")
+}
+
+// Secrets are files: what is in the environment of a process everybody reads who may look at it.
+func TestSecretsAreMountedAsFilesAndImagesPinned(t *testing.T) {
+	var file composeFile
+	if err := yaml.Unmarshal([]byte(readFile(t, "compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range file.Services {
+		found := 0
+		for variable, value := range s.Environment {
+			at, isFile := secretFile(variable, value)
+			if !isFile {
+				continue
+			}
+			found++
+			secret, ok := strings.CutPrefix(at, "/run/secrets/")
+			if !ok || !slices.Contains(s.Secrets, secret) || file.Secrets[secret].File == "" {
+				t.Errorf("%s: %s is %s, which is not mounted", name, variable, value)
+			}
+		}
+		if found == 0 || s.Build.Context == "" && !strings.Contains(s.Image, ":?") && !strings.Contains(s.Image, "@sha256:") {
+			t.Errorf("%s has %d secrets and the image %s", name, found, s.Image)
+		}
+		if on := s.Environment["TRIBUTARY_LISTEN"] != ""; on && s.Environment["TRIBUTARY_TRUST_PROXY"] != "true" {
+			t.Errorf("%s believes nobody's X-Forwarded-For, and stands behind a proxy", name)
+		}
+	}
+	secret := regexp.MustCompile(`[A-Z]_(PASSWORD|TOKEN|KEYSET|SECRET|KEY)["']?: *[^ #/f]`)
+	for _, name := range []string{"compose.yaml", "kubernetes/tributary.yaml"} {
+		for _, line := range strings.Split(readFile(t, name), "\n") {
+			if secret.MatchString(line) && !strings.Contains(line, "CHANGE-ME") && !strings.Contains(line, "name: ") {
+				t.Errorf("%s has a secret in %q", name, line)
+			}
+		}
+		if strings.Contains(readFile(t, name), "secretKeyRef") {
+			t.Errorf("%s gives a secret to the environment", name)
 		}
 	}
 }
@@ -306,12 +355,13 @@ type podSpec struct {
 		EnvFrom []struct {
 			ConfigMapRef struct{ Name string } `yaml:"configMapRef"`
 		} `yaml:"envFrom"`
-		Env []struct {
+		Image string
+		Env   []struct{ Name, Value string }
+
+		VolumeMounts []struct {
 			Name      string
-			ValueFrom struct {
-				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
-			} `yaml:"valueFrom"`
-		}
+			MountPath string `yaml:"mountPath"`
+		} `yaml:"volumeMounts"`
 		Ports []struct {
 			Name          string
 			ContainerPort int `yaml:"containerPort"`
@@ -324,6 +374,25 @@ type podSpec struct {
 		} `yaml:"securityContext"`
 		Resources struct{ Requests, Limits map[string]string }
 	}
+	Volumes []struct {
+		Name   string
+		Secret struct {
+			SecretName string `yaml:"secretName"`
+		}
+	}
+}
+
+// secretsAt is which secret a pod mounts where.
+func (s podSpec) secretsAt() map[string]string {
+	at := map[string]string{}
+	for _, v := range s.Volumes {
+		for _, m := range s.Containers[0].VolumeMounts {
+			if m.Name == v.Name && v.Secret.SecretName != "" {
+				at[m.MountPath] = v.Secret.SecretName
+			}
+		}
+	}
+	return at
 }
 
 type probe struct {
@@ -372,10 +441,16 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 				}
 			}
 			for _, e := range box.Env {
-				if ref := e.ValueFrom.SecretKeyRef; !secrets[ref.Name+"/"+ref.Key] {
-					t.Errorf("%s: %s comes from %+v, which is not there", where, e.Name, ref)
+				env[e.Name] = e.Value
+			}
+			mounted := m.Spec.Template.Spec.secretsAt()
+			for name, value := range env {
+				if file, isFile := secretFile(name, value); isFile && !secrets[mounted[filepath.Dir(file)]+"/"+filepath.Base(file)] {
+					t.Errorf("%s: %s is %s, and no secret of it is mounted", where, name, value)
 				}
-				env[e.Name] = "x"
+			}
+			if !regexp.MustCompile(`@sha256:`).MatchString(box.Image) {
+				t.Errorf("%s: image %s is not pinned", where, box.Image)
 			}
 			c.check(t, where, box.Args, env)
 			if !m.Spec.Template.Spec.SecurityContext.RunAsNonRoot || !box.SecurityContext.ReadOnlyRootFilesystem ||

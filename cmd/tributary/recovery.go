@@ -133,8 +133,8 @@ type recoveryDocuments struct {
 
 // Run shows whose the documents are, or decides it.
 func (cmd *recoveryDocuments) Run(c *command) error {
-	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
-		own, err := server.JudgeDocuments(ctx, d, actor(),
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		own, err := server.Maintenance{DB: d, Accounts: a}.JudgeDocuments(ctx, actor(),
 			server.DocumentsVerdict{Claim: cmd.Claim, Release: cmd.Release, Reason: cmd.Reason})
 		if err != nil {
 			return err

@@ -63,8 +63,9 @@ type commonFlags struct {
 	OIDCClientSecret     string        `help:"OIDC client secret; prefer a file." placeholder:"SECRET" name:"oidc-client-secret"`
 	OIDCClientSecretFile string        `help:"File with the secret." placeholder:"FILE" name:"oidc-client-secret-file"`
 	OperatorMFA          string        `help:"Second factor for password sign-in: off (used if set up) or required." enum:"off,required" default:"off" name:"operator-mfa"`
-	AuditHeads           string        `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, s3://BUCKET or https://LISTENER; a place that writers of the database cannot change." placeholder:"URL" name:"audit-heads"`
+	AuditHeads           string        `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, file:///NAME.jsonl (one file), s3://BUCKET, https://LISTENER or none; a place that writers of the database cannot change. Default: audit-heads.jsonl beside the file of the master key." placeholder:"URL" name:"audit-heads"`
 	CallbacksURL         string        `help:"Public URL of the --callbacks listener, on this node or another; default: the host name set with authority set." placeholder:"URL" name:"callbacks-url"`
+	SimulatorsFrom       []string      `help:"Networks from which simulated authorities may call back, as CIDRs; default: this machine only." placeholder:"CIDR" name:"simulators-from"`
 	VIES                 string        `help:"Base URL of the VAT register (VIES)." placeholder:"URL" name:"vies"`
 	Restored             bool          `help:"The database is a restored backup: accept transactions only after querying the authorities for what it lacks."`
 	RestoredSince        string        `help:"First document date to query the authorities for; default: derived from the backup." placeholder:"YYYY-MM-DD"`
@@ -100,14 +101,22 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 			return cfg, fault.New(fault.Invalid, "--restored-since requires --restored")
 		}
 	}
-	for _, text := range f.WebhookAllow {
+	if cfg.WebhookAllow, err = networks("webhook-allow", f.WebhookAllow); err != nil {
+		return cfg, err
+	}
+	cfg.SimulatorsFrom, err = networks("simulators-from", f.SimulatorsFrom)
+	return cfg, err
+}
+
+func networks(flag string, texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return cfg, fault.New(fault.Invalid, "--webhook-allow: %q is not a network such as 10.1.0.0/16", text)
+			return nil, fault.New(fault.Invalid, "--%s: %q is not a network such as 10.1.0.0/16", flag, text)
 		}
-		cfg.WebhookAllow = append(cfg.WebhookAllow, prefix)
+		all = append(all, prefix)
 	}
-	return cfg, nil
+	return all, nil
 }
 
 type serveCommand struct {

@@ -23,3 +23,9 @@ func AddressOf(remote string, forwarded []string, trustProxy bool) netip.Addr {
 	}
 	return from.Addr().Unmap().WithZone("")
 }
+
+// LoopbackName reports whether a host, as a browser names it, is this machine.
+func LoopbackName(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
+}

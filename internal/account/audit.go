@@ -75,6 +75,9 @@ func dataKeyHash(purpose string, wrapped []byte) audit.Digest {
 	return audit.Hash("tributary data key v1", []byte(purpose), wrapped)
 }
 
+// AuditKey is what entries are authenticated with; nil: nothing.
+func (a *Accounts) AuditKey() *audit.Key { return a.audit }
+
 // Audit reads a client's log from an entry on, oldest first.
 func (a *Accounts) Audit(r db.Reader, clientID string, afterSeq int64, limit int) ([]Entry, error) {
 	all, err := db.Collect(r, scanEntry, auditPageSQL, clientID, afterSeq, limit)
@@ -97,7 +100,7 @@ func (a *Accounts) VerifyAudit(r db.Reader, clientID string) (audit.Verdict, err
 	}
 	v, err := a.audit.Verify(clientScope(clientID), rows, func(scan func(...any) error) (audit.Proof, error) {
 		e, err := scanEntry(scan)
-		p := audit.Proof{Link: e.Link, Sum: e.compute(), Must: true}
+		p := audit.Proof{Link: e.Link, Sum: e.compute()}
 		if e.Before != states[e.Subject] {
 			p.Wrong = "it changes a state that was never recorded"
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,12 +28,7 @@ func ServeFailureLimit() FailureLimit {
 	return FailureLimit{PerSecond: 5, Burst: 50, SpikePerMinute: 300}
 }
 
-const (
-	failureBucketsMax = 4096 // per generation, for addresses and for kids
-	spikeWindow       = time.Minute
-	// A network that owns one IPv6 address usually owns its /64.
-	ipv6Bits = 64
-)
+const spikeWindow = time.Minute
 
 // failures counts and limits failed authentication in bounded memory.
 type failures struct {
@@ -42,8 +36,7 @@ type failures struct {
 	metric *prometheus.CounterVec // nil: not counted
 	total  atomic.Int64
 
-	mu      sync.Mutex
-	buckets recent[*rate.Limiter]
+	sources *Pace
 	telling *rate.Limiter // lines of log
 
 	// The current window; only watchFailures touches it.
@@ -54,7 +47,7 @@ type failures struct {
 
 func newFailures(l FailureLimit, reg prometheus.Registerer) (*failures, error) {
 	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst),
-		buckets: newRecent[*rate.Limiter](2 * failureBucketsMax)}
+		sources: NewPace(l.PerSecond, l.Burst)}
 	if reg == nil {
 		return f, nil
 	}
@@ -79,41 +72,14 @@ func (f *failures) count(kid string, from netip.Addr, reason string, now time.Ti
 	if f.limit.PerSecond == 0 {
 		return 0
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	var wait time.Duration
 	if kid != "" {
-		wait = f.spend("kid "+kid, now)
+		wait = f.sources.Spend("kid "+kid, now)
 	}
 	if from.IsValid() {
-		wait = max(wait, f.spend("ip "+network(from), now))
+		wait = max(wait, f.sources.Spend("ip "+Network(from), now))
 	}
 	return wait
-}
-
-func (f *failures) spend(who string, now time.Time) time.Duration {
-	bucket, ok := f.buckets.get(who)
-	if !ok {
-		bucket = rate.NewLimiter(rate.Limit(f.limit.PerSecond), max(f.limit.Burst, 1))
-		f.buckets.put(who, bucket)
-	}
-	r := bucket.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
-	if wait > 0 {
-		r.CancelAt(now)
-	}
-	return wait
-}
-
-func network(ip netip.Addr) string {
-	ip = ip.Unmap()
-	if ip.Is4() {
-		return ip.String()
-	}
-	if p, err := ip.WithZone("").Prefix(ipv6Bits); err == nil {
-		return p.String()
-	}
-	return ip.String()
 }
 
 // watchFailures raises one alert per window in which too many failed.

@@ -71,9 +71,9 @@ func (s ServiceKeys) Key(ctx context.Context, name string) (ServiceKey, error) {
 
 // AuditKey is the key of the audit logs.
 func (s ServiceKeys) AuditKey() *audit.Key {
-	return audit.NewKey(func(ctx context.Context) (secret.Secret, time.Time, error) {
+	return audit.NewKey(func(ctx context.Context) (secret.Secret, error) {
 		k, err := s.Key(ctx, AuditLogs)
-		return k.Current, k.Since, err
+		return k.Current, err
 	})
 }
 

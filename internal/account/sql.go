@@ -23,8 +23,7 @@ const (
 	configureSQL  = "UPDATE clients SET config = $1 WHERE client_id = $2"
 	logoSQL       = "SELECT logo FROM clients WHERE client_id = $1"
 	setLogoSQL    = "UPDATE clients SET logo = $1 WHERE client_id = $2"
-	moveHeadSQL   = `UPDATE clients SET version = $1, updated_at = $2, audit_seq = $3, audit_hash = $4
-		WHERE client_id = $5 AND audit_seq = $6`
+	countedSQL    = "UPDATE clients SET version = $1, updated_at = $2 WHERE client_id = $3 AND audit_seq = $4"
 )
 
 // Heads of audit logs.

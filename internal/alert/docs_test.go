@@ -19,9 +19,12 @@ func TestOperationsGuideListsEveryAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("| Alert | Subject | Meaning | What to do |\n|---|---|---|---|\n")
+	b.WriteString("| Alert | Severity | Subject | Meaning | What to do |\n|---|---|---|---|---|\n")
 	for _, m := range alert.Meanings() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Subject, m.Meaning, m.Action)
+		if m.Severity != alert.Critical && m.Severity != alert.Warning && m.Severity != alert.Info {
+			t.Errorf("%s has the severity %q", m.Name, m.Severity)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Severity, m.Subject, m.Meaning, m.Action)
 	}
 	head, rest, ok := strings.Cut(string(text), "until it is acknowledged.\n\n")
 	_, tail, found := strings.Cut(rest, "\n## Why transactions wait")

@@ -54,11 +54,12 @@ const (
 
 // Meaning explains one alert to an operator.
 type Meaning struct {
-	Name    Name
-	Title   string // a few words for people
-	Subject string // what the alert's subject names
-	Meaning string
-	Action  string
+	Name     Name
+	Severity Severity
+	Title    string // a few words for people
+	Subject  string // what the alert's subject names
+	Meaning  string
+	Action   string
 }
 
 //go:embed alerts.txt
@@ -68,7 +69,7 @@ var alerts string
 func Meanings() (list []Meaning) {
 	for line := range strings.Lines(alerts) {
 		part := strings.Split(strings.TrimSpace(line), " | ")
-		list = append(list, Meaning{Name(part[0]), part[1], part[2], part[3], part[4]})
+		list = append(list, Meaning{Name(part[0]), Severity(part[1]), part[2], part[3], part[4], part[5]})
 	}
 	return list
 }

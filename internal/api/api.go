@@ -24,6 +24,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	documents "tributary"
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/files"
@@ -50,6 +51,7 @@ type Config struct {
 	BaseURL      string
 	Version      string
 	Ready        func(context.Context) error // nil error: requests can be served
+	Writable     func(context.Context) error // nil error: something can be stored
 	Log          *slog.Logger
 	Metrics      prometheus.Registerer
 	Demo         func() *site.Demo // what the documentation can be tried with; nil: not a demo
@@ -70,6 +72,8 @@ type API struct {
 	site    *site.Site
 	now     func() time.Time
 	large   *turnstile.Gate
+
+	plainSite *site.Site // of a demo, without its key
 
 	refusals refusals
 }
@@ -113,6 +117,7 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	a.site = a.newSite(false)
+	a.plainSite = site.New(site.Config{Documents: documents.Documents, OpenAPI: a.openAPI})
 	return a, nil
 }
 

@@ -69,11 +69,14 @@ var (
 			queryParam("country_code", "Filter by country.", object{"type": "string"}),
 			queryParam("supplier_id", "Filter by supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
+			queryParam("direction",
+				"SENT: what was submitted; RECEIVED: what others sent, of which there is nothing yet; ALL: both.",
+				object{"type": "string", "enum": list(directions()...), "default": directionSent}),
 		}, timeParams("transaction_date"), pageParams)}
 	docMe = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key",
-		answers: map[int]any{200: meAnswer{}}}
+		answers: map[int]any{200: meAnswer{}, 400: errorBody{}}}
 	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first",
-		answers:     map[int]any{200: page[series.Series]{}},
+		params: pageParams, answers: map[int]any{200: page[series.Series]{}},
 		description: "next is that of the current year if a series restarts yearly."}
 	docCreateSeries = operationDoc{tag: "Transactions", summary: "Create a number series", request: "NewSeries",
 		example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown),
@@ -145,5 +148,8 @@ var (
 		answers:     map[int]any{200: media{"text/html", "text/css", "text/javascript", "image/svg+xml"}, 404: errorBody{}}}
 	docHealth = operationDoc{tag: "Service", summary: "Liveness check", answers: map[int]any{200: media{"text/plain"}}}
 	docReady  = operationDoc{tag: "Service", summary: "Readiness check",
+		description: "200 if requests can be served, also while nothing can be stored; with write=1 it is 503 then.",
+		params: []param{queryParam("write", "1: also check that something can be stored.",
+			object{"type": "string", "enum": list("1")})},
 		answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
 )

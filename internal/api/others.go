@@ -239,9 +239,21 @@ func (a *API) healthz(c *call) error {
 	return nil
 }
 
+// readyz says whether requests can be served: reading is, also where nothing can be
+// written any more, which is said only to those who ask.
 func (a *API) readyz(c *call) error {
+	q := c.query("write")
+	write := q.oneOf("write", "1")
+	if err := q.err(); err != nil {
+		return err
+	}
 	if err := a.cfg.Ready(c.Context()); err != nil {
 		return err
+	}
+	if write != "" {
+		if err := a.cfg.Writable(c.Context()); err != nil {
+			return err
+		}
 	}
 	c.raw(http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
 	return nil

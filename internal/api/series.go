@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"tributary/internal/ids"
 	"tributary/internal/series"
 	"tributary/internal/strictjson"
 	"tributary/internal/transaction"
@@ -11,14 +12,19 @@ import (
 const seriesTextMax = 150 // characters of a member of a series
 
 func (a *API) listSeries(c *call) error {
-	if err := c.query().err(); err != nil {
+	q := c.query("limit", "cursor")
+	limit, after := q.limit(), q.cursor()
+	if after != "" && !ids.Valid(after) {
+		q.wrong("cursor", "must be a next_cursor of an earlier response")
+	}
+	if err := q.err(); err != nil {
 		return err
 	}
-	list, err := a.cfg.Transactions.Series.List(c.Context(), c.caller.ClientID)
+	list, next, err := a.cfg.Transactions.Series.List(c.Context(), c.caller.ClientID, after, limit)
 	if err != nil {
 		return err
 	}
-	return answerPage(c, pageOf(list, ""))
+	return answerPage(c, pageOf(list, next))
 }
 
 func (a *API) createSeries(c *call) error {

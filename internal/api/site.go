@@ -1,11 +1,13 @@
 package api
 
 import (
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	documents "tributary"
+	"tributary/internal/account"
 	"tributary/internal/fault"
 	"tributary/internal/site"
 )
@@ -14,6 +16,20 @@ import (
 // asked for: a node that nobody reads costs nothing.
 func (a *API) newSite(static bool) *site.Site {
 	return site.New(site.Config{Documents: documents.Documents, OpenAPI: a.openAPI, Demo: a.cfg.Demo, Static: static})
+}
+
+// siteFor is the documentation for who asks. A demo's key is printed for a browser
+// that calls this machine by a name of its own: under any other name somebody else
+// may be reading.
+func (a *API) siteFor(r *http.Request) *site.Site {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if a.cfg.Demo == nil || account.LoopbackName(strings.Trim(host, "[]")) {
+		return a.site
+	}
+	return a.plainSite
 }
 
 // Pages are the documentation as files of a folder.
@@ -40,9 +56,9 @@ func (a *API) docsPage(c *call) error {
 	var err error
 	found := true
 	if name == site.SearchPage {
-		file, err = a.site.Search(c.URL.Query().Get("q"))
+		file, err = a.siteFor(c.Request).Search(c.URL.Query().Get("q"))
 	} else {
-		file, found, err = a.site.File(name)
+		file, found, err = a.siteFor(c.Request).File(name)
 	}
 	switch {
 	case err != nil:

@@ -201,7 +201,7 @@ func TestADemosDocumentationIsFilledIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := ask(a, http.MethodGet, "/docs/postV1Transactions.html").Body.String()
+	page := ask(a, http.MethodGet, "http://127.0.0.1:8080/docs/postV1Transactions.html").Body.String()
 	if strings.Contains(page, "SUPPLIER_ID") || strings.Contains(page, "YOUR_API_KEY") ||
 		strings.Count(page, "0123456789abcdef") < 6 || strings.Count(page, "trb_test_demo_secret") < 5 {
 		t.Error("the demo's key or supplier is not filled in")

@@ -116,7 +116,38 @@ type Verdict struct {
 	// hash of the last one that did; keep it elsewhere to prove later that nothing was rewritten
 	Head   string `json:"head"`
 	Broken *Break `json:"broken,omitempty"` // nil: the log is whole and says what the tables say
+
+	// Unproven are entries for which nobody can vouch, wherever the log breaks: not
+	// what was hashed, or not written with the key.
+	Unproven []Span `json:"unproven,omitempty"`
 }
+
+// Span is a row of entries.
+type Span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+func (s Span) String() string {
+	if s.From == s.To {
+		return fmt.Sprintf("entry %d", s.From)
+	}
+	return fmt.Sprintf("entries %d to %d", s.From, s.To)
+}
+
+// doubt adds an entry to those that are not proven.
+func (v *Verdict) doubt(seq int64) {
+	if last := len(v.Unproven) - 1; last >= 0 && v.Unproven[last].To+1 == seq {
+		v.Unproven[last].To = seq
+		return
+	}
+	if len(v.Unproven) < unprovenMax {
+		v.Unproven = append(v.Unproven, Span{seq, seq})
+	}
+}
+
+// unprovenMax bounds what is listed of a log in which nothing holds any more.
+const unprovenMax = 100
 
 // Break is the first place where a log does not hold.
 type Break struct {
@@ -131,7 +162,6 @@ func (b Break) String() string { return fmt.Sprintf("is broken at entry %d: %s",
 type Proof struct {
 	Link
 	Sum   Digest // of what it says
-	Must  bool   // an entry of this kind is never written without the key
 	Wrong string // what its owner finds wrong with it
 }
 
@@ -144,8 +174,14 @@ func (k *Key) Verify(log string, rows *db.Rows, read func(scan func(...any) erro
 	var last Link
 	err = rows.Each(func(scan func(...any) error) error {
 		p, err := read(scan)
-		if err != nil || v.Broken != nil {
+		if err != nil {
 			return err
+		}
+		if k.Loaded() && (p.Sum != p.Own || k.wrong(log, &p) != "") {
+			v.doubt(p.Seq)
+		}
+		if v.Broken != nil {
+			return nil
 		}
 		if why := cmp.Or(p.unlinked(&last), p.Wrong, k.wrong(log, &p)); why != "" {
 			v.Broken = &Break{Seq: p.Seq, Reason: why}

@@ -52,7 +52,7 @@ type headsSignature struct {
 
 // SignHeads writes heads as they are kept: a line of JSON and a line with its signature.
 func (k *Key) SignHeads(h Heads) ([]byte, error) {
-	if !k.loaded() {
+	if !k.Loaded() {
 		return nil, errors.New("sign the heads of audit logs: no audit key")
 	}
 	h.Format, h.PublicKey = HeadsFormat, k.PublicKey()
@@ -73,7 +73,7 @@ func (k *Key) SignHeads(h Heads) ([]byte, error) {
 
 // PublicKey is what others verify heads with, in base64; "" without a key.
 func (k *Key) PublicKey() string {
-	if !k.loaded() {
+	if !k.Loaded() {
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(k.sign.Public().(ed25519.PublicKey))
@@ -92,7 +92,7 @@ func (k *Key) ReadHeads(text []byte) (h Heads, err error) {
 	if errKey != nil || errSignature != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, line, signature) {
 		return h, fmt.Errorf("the heads of %s: invalid signature", h.At.Format(time.RFC3339))
 	}
-	if k.loaded() && h.PublicKey != k.PublicKey() {
+	if k.Loaded() && h.PublicKey != k.PublicKey() {
 		return h, fmt.Errorf("the heads of %s were signed by another audit key than the one of this database: it is another database, or its key was replaced", h.At.Format(time.RFC3339))
 	}
 	return h, nil

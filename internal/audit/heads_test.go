@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"tributary/internal/audit"
 	"tributary/internal/leaks"
@@ -15,8 +14,8 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestHeadsAtAndPastTheirLimit(t *testing.T) {
 	t.Parallel()
-	key := audit.NewKey(func(context.Context) (secret.Secret, time.Time, error) {
-		return secret.FromText(strings.Repeat("k", 32)), time.Time{}, nil
+	key := audit.NewKey(func(context.Context) (secret.Secret, error) {
+		return secret.FromText(strings.Repeat("k", 32)), nil
 	})
 	if err := key.Load(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
-	"time"
 
 	"tributary/internal/secret"
 )
@@ -17,28 +16,31 @@ import (
 // a service key, sealed under the master key: who owns the database and not the
 // master key can change and rehash a log, and cannot make it hold.
 //
+// Logs begin with the key: nobody adds an entry without it. So there is no moment
+// from which entries have a proof, which could be moved, and no kind of entry that
+// needs none, which others could be made to look like.
+//
 // A nil *Key, or one that is not loaded, authenticates nothing.
 type Key struct {
-	open func(context.Context) (key secret.Secret, since time.Time, err error)
+	open func(context.Context) (secret.Secret, error)
 
-	mu    sync.RWMutex
-	mac   []byte
-	sign  ed25519.PrivateKey
-	since time.Time
+	mu   sync.RWMutex
+	mac  []byte
+	sign ed25519.PrivateKey
 }
 
 // NewKey is a key that open reads, or makes the first time. Nothing is read before Load.
-func NewKey(open func(context.Context) (key secret.Secret, since time.Time, err error)) *Key {
+func NewKey(open func(context.Context) (secret.Secret, error)) *Key {
 	return &Key{open: open}
 }
 
 // Load reads the key, or makes it the first time. It is called before a write
 // begins: the master key may be a network away.
 func (k *Key) Load(ctx context.Context) error {
-	if k == nil || k.loaded() {
+	if k == nil || k.Loaded() {
 		return nil
 	}
-	key, since, err := k.open(ctx)
+	key, err := k.open(ctx)
 	if err != nil {
 		return fmt.Errorf("open the audit key: %w", err)
 	}
@@ -52,11 +54,12 @@ func (k *Key) Load(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mac, k.sign, k.since = mac, ed25519.NewKeyFromSeed(seed), since
+	k.mac, k.sign = mac, ed25519.NewKeyFromSeed(seed)
 	return nil
 }
 
-func (k *Key) loaded() bool {
+// Loaded reports whether entries can be authenticated.
+func (k *Key) Loaded() bool {
 	if k == nil {
 		return false
 	}
@@ -68,7 +71,7 @@ func (k *Key) loaded() bool {
 // sum authenticates the hash of an entry, and with it everything before it; nil
 // without a key. The name of its log keeps an entry out of another.
 func (k *Key) sum(log string, own Digest) []byte {
-	if !k.loaded() {
+	if !k.Loaded() {
 		return nil
 	}
 	h := hmac.New(sha256.New, k.mac)
@@ -80,11 +83,11 @@ func (k *Key) sum(log string, own Digest) []byte {
 // wrong says why what an entry brings is not what the key makes, or nothing.
 func (k *Key) wrong(log string, p *Proof) string {
 	switch {
-	case !k.loaded():
+	case !k.Loaded():
 		return ""
-	case p.MAC == nil && p.Must && !p.At.Before(k.since):
+	case p.MAC == nil:
 		return "it was not written with the audit key"
-	case p.MAC != nil && !hmac.Equal(p.MAC, k.sum(log, p.Own)):
+	case !hmac.Equal(p.MAC, k.sum(log, p.Own)):
 		return "it is authenticated with a different key"
 	}
 	return ""

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -43,8 +44,10 @@ type Registration struct {
 // neither does a desk. Lines are appended and synced before [Desk.Write]
 // returns; writers that come while a sync runs share the next one. After a
 // failed write or sync the desk refuses everything, because the page cache may
-// no longer tell what is on disk. A torn last line belongs to an answer that
-// never left and is cut off on reopening; any other damage stops the start.
+// no longer tell what is on disk. Where the disk was full it goes on once there is
+// room: from what is known to be on disk, without what was not confirmed. A torn
+// last line belongs to an answer that never left and is cut off on reopening; any
+// other damage stops the start.
 type Desk struct {
 	code string
 
@@ -54,7 +57,9 @@ type Desk struct {
 	file     *os.File
 	syncing  bool
 	syncedTo int64 // lines known to be on disk
+	onDisk   int64 // bytes of the file that are
 	broken   error
+	failures int // writes that failed, with those who waited for them
 
 	script scriptState
 	beside background
@@ -138,8 +143,32 @@ func (d *Desk) reload(file *os.File) error {
 	if err := file.Truncate(whole); err != nil {
 		return fmt.Errorf("cutting a torn line: %w", err)
 	}
+	d.onDisk = whole
 	_, err := file.Seek(whole, io.SeekStart)
 	return err
+}
+
+// recover goes on behind what is on disk, where the only trouble was a full one.
+func (d *Desk) recover() {
+	if !errors.Is(d.broken, syscall.ENOSPC) {
+		return
+	}
+	err := d.file.Truncate(d.onDisk)
+	if err == nil {
+		err = d.file.Sync()
+	}
+	if err == nil {
+		_, err = d.file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return // not yet
+	}
+	d.book = newBook()
+	if err := d.reload(d.file); err != nil {
+		d.broken = fmt.Errorf("reading the book of authority %s: %w", d.code, err)
+		return
+	}
+	d.syncedTo, d.broken = d.book.written, nil
 }
 
 // Write lets fn read and write the book, alone. Nil means that everything fn
@@ -149,16 +178,23 @@ func (d *Desk) reload(file *os.File) error {
 func (d *Desk) Write(fn func(*Book)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.broken != nil && !d.syncing {
+		d.recover()
+	}
 	if d.broken != nil {
 		return d.broken
 	}
 	fn(&d.book)
-	for want := d.book.written; d.syncedTo < want && d.broken == nil; {
+	failures := d.failures
+	for want := d.book.written; d.syncedTo < want && d.failures == failures; {
 		if d.syncing {
 			d.settled.Wait()
 		} else {
 			d.sync()
 		}
+	}
+	if d.failures != failures { // somebody may have gone on since, without what fn wrote
+		return fmt.Errorf("keeping the book of authority %s: it could not be written", d.code)
 	}
 	return d.broken
 }
@@ -185,8 +221,9 @@ func (d *Desk) sync() {
 	d.syncing = false
 	if err != nil {
 		d.broken = fmt.Errorf("keeping the book of authority %s: %w", d.code, err)
+		d.failures++
 	} else {
-		d.syncedTo = upTo
+		d.syncedTo, d.onDisk = upTo, d.onDisk+int64(len(text))
 	}
 	d.settled.Broadcast()
 }

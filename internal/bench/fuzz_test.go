@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
 	"tributary/internal/mutate"
 )
 

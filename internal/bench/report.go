@@ -37,32 +37,6 @@ func table(w io.Writer, r *Report, compare string) {
 	_ = t.Flush() // a table on a terminal
 }
 
-// plot draws the figures as bars, each scaled within its unit.
-func plot(path string, r *Report) error {
-	const row, left, width = 26, 330, 420
-	largest := map[string]float64{}
-	for _, f := range r.Figures {
-		largest[f.Unit] = max(largest[f.Unit], f.Value)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`, left+width+130, row*len(r.Figures)+50)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="10" y="24" font-size="15">Tributary on %s, %d CPUs, %s</text>`, r.Engine, r.CPUs, r.StartedAt)
-	for i, f := range r.Figures {
-		y := 40 + i*row
-		length := 0.0
-		if top := largest[f.Unit]; top > 0 {
-			length = f.Value / top * width
-		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><rect x="%d" y="%d" width="%.1f" height="16" fill="#2f6f8f"/><text x="%.1f" y="%d">%s %s</text>`,
-			left-8, y+13, f.Name, left, y, length, left+length+6, y+13, strconv.FormatFloat(f.Value, 'f', 1, 64), f.Unit)
-	}
-	b.WriteString("</svg>\n")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	return nil
-}
-
 func sortTimes(times []time.Duration) { slices.Sort(times) }
 
 // rssWatch samples the process's resident memory.

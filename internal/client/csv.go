@@ -158,6 +158,7 @@ type csvGroup struct {
 	body   map[string]any
 	items  []any
 	paid   []any
+	lines  []int // of the items
 }
 
 // readCSV takes one row per item; rows of one transaction share a transaction_id.
@@ -208,9 +209,12 @@ func (in *input) readCSV(path string, r io.Reader) error {
 			order = append(order, g)
 		}
 		in.addRow(g, source, columns, row)
+		for len(g.lines) < len(g.items) {
+			g.lines = append(g.lines, line)
+		}
 	}
 	for _, g := range order {
-		in.add(g.source, g.json())
+		in.add(g.source, g.json(), append([]int{}, g.lines...))
 	}
 	return nil
 }
@@ -296,6 +300,45 @@ func (in *input) addRow(g *csvGroup, source string, columns []column, row []stri
 	if len(payment) > 0 {
 		g.paid = append(g.paid, payment)
 	}
+}
+
+// cellOf says where in a CSV file a member of the request stands; "" where no
+// column is its own.
+func cellOf(field string, lines []int) string {
+	parts, line := strings.Split(field, "."), 0
+	of, path := ofTransaction, field
+	if n := index(parts, "items"); n >= 0 {
+		if of, path = ofItem, strings.Join(parts[2:], "."); n < len(lines) {
+			line = lines[n]
+		}
+		if k := index(parts[2:], "tax_breakdowns"); k >= 0 {
+			of, path = ofTax, strconv.Itoa(k)+"."+strings.Join(parts[4:], ".")
+		}
+	} else if index(parts, "payments") >= 0 {
+		of, path = ofPayment, strings.Join(parts[2:], ".")
+	}
+	for _, c := range csvColumns() {
+		switch {
+		case c.part != of || strings.Join(c.path, ".") != path:
+		case line > 0:
+			return fmt.Sprintf("line %d, column %s", line, c.name)
+		default:
+			return "column " + c.name
+		}
+	}
+	return ""
+}
+
+// index is N of a path that begins with name.N and goes on; -1 of others.
+func index(parts []string, name string) int {
+	if len(parts) < 3 || parts[0] != name {
+		return -1
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // cellValue reads a cell. A number is passed on as it is written: nothing here

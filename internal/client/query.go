@@ -40,7 +40,7 @@ func (l Query) open(warn io.Writer) (*service, error) {
 	if err := s.check(warn); err != nil {
 		return nil, err
 	}
-	return newService(&s), nil
+	return newService(&s, warn), nil
 }
 
 // ask reads one answer; a 404 is an error in the service's own words.
@@ -58,7 +58,7 @@ func (c *service) ask(ctx context.Context, path string, into any) ([]byte, error
 	if status != http.StatusOK {
 		var said refusal
 		_ = json.Unmarshal(answer, &said) // without a message the status must do
-		return nil, fault.New(fault.Invalid, "the service answers %d: %s", status, said.Message)
+		return nil, fault.New(fault.Invalid, "the service answers %d: %s", status, said.Message).With(said.Errors...)
 	}
 	if into == nil {
 		return answer, nil

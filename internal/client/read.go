@@ -25,6 +25,7 @@ type entry struct {
 	number string
 	body   []byte // as it is sent
 	digest string // of body: tells a changed entry from one that was accepted
+	lines  []int  // of a CSV file: the line of each item; nil of other files
 }
 
 func newEntry(source string, body []byte) (entry, error) {
@@ -77,8 +78,9 @@ func (in *input) fault(source, format string, args ...any) {
 // add takes an entry. The same content twice is one transaction; other content
 // under the same transaction_id is a mistake the service could not see: it
 // would keep one of the two and call the other a repetition.
-func (in *input) add(source string, body []byte) {
+func (in *input) add(source string, body []byte, lines []int) {
 	e, err := newEntry(source, body)
+	e.lines = lines
 	if err != nil {
 		in.fault(source, "%v", err)
 		return
@@ -191,7 +193,7 @@ func (in *input) readJSON(path string, r io.Reader) error {
 			}
 		}
 		for _, body := range list {
-			in.add(fmt.Sprintf("%s#%d", path, n), bytes.Clone(body))
+			in.add(fmt.Sprintf("%s#%d", path, n), bytes.Clone(body), nil)
 			n++
 		}
 	}
@@ -208,7 +210,7 @@ func (in *input) readLines(path string, r io.Reader) error {
 	for lines.Scan() {
 		n++
 		if body := bytes.TrimSpace(lines.Bytes()); len(body) > 0 {
-			in.add(fmt.Sprintf("%s:%d", path, n), bytes.Clone(body))
+			in.add(fmt.Sprintf("%s:%d", path, n), bytes.Clone(body), nil)
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -61,6 +61,11 @@ func (s *submission) rows() []Row {
 				r.Status = rowProcessing
 			}
 		}
+		for i, f := range r.Errors {
+			if cell := cellOf(f.Field, e.lines); e.lines != nil && cell != "" {
+				r.Errors[i].Message += " (" + cell + ")"
+			}
+		}
 		r.OperationID = o.operation
 		if o.trouble != nil {
 			r.Message = o.trouble.Error()
@@ -74,7 +79,11 @@ func (s *submission) rows() []Row {
 func (r *Row) what() string {
 	parts := make([]string, 0, len(r.Errors)+1)
 	for _, f := range r.Errors {
-		parts = append(parts, string(f.Code)+": "+f.Message)
+		text := f.Message
+		if !strings.Contains(text, f.Field) {
+			text = f.Field + ": " + text
+		}
+		parts = append(parts, string(f.Code)+": "+text)
 	}
 	if len(parts) == 0 && r.Message != "" {
 		parts = append(parts, r.Message)
@@ -122,8 +131,24 @@ func printRows(w io.Writer, rows []Row) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	printHints(w, shown)
 	_, err := fmt.Fprintf(w, "%s: %s\n", fault.Count(len(rows), "transaction"), summary(rows))
 	return err
+}
+
+// printHints says once of each error that is shown what to do about it.
+func printHints(w io.Writer, rows []Row) {
+	found := map[fault.Code]bool{}
+	for _, r := range rows {
+		for _, f := range r.Errors {
+			found[f.Code] = found[f.Code] || f.Type != fault.Warning
+		}
+	}
+	for _, m := range fault.Codes() {
+		if found[m.Code] {
+			fmt.Fprintf(w, "%s: %s\n", m.Code, m.Action)
+		}
+	}
 }
 
 // writeReport writes all rows to a file, CSV or JSON by its name. The file is

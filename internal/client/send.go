@@ -32,8 +32,11 @@ type service struct {
 	http            *http.Client
 	retryFor        time.Duration
 
+	warn io.Writer // hears of retries
+
 	mu     sync.Mutex
 	paused time.Time // nobody asks before it: the service said so to one of us
+	warned time.Time // when a retry was told of last
 }
 
 // submitPaths are where the operations go.
@@ -48,11 +51,11 @@ func submitPath(operation string) string {
 	}
 }
 
-func newService(s *Submission) *service {
+func newService(s *Submission, warn io.Writer) *service {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = s.Concurrency
 	return &service{
-		base: s.URL, key: s.APIKey, path: submitPath(s.Operation), retryFor: s.RetryFor,
+		base: s.URL, key: s.APIKey, path: submitPath(s.Operation), retryFor: s.RetryFor, warn: warn,
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key goes to nobody else
 		}},
@@ -153,10 +156,24 @@ func (c *service) exchangeAny(ctx context.Context, method, path string, body []b
 		if time.Now().Add(delay).After(deadline) {
 			return 0, nil, fault.New(fault.Unavailable, "%v (%s)", err, fault.Count(attempt+1, "attempt"))
 		}
+		c.tellRetry(err, attempt+1, time.Until(deadline))
 		if err := sleep(ctx, delay); err != nil {
 			return 0, nil, err
 		}
 	}
+}
+
+// tellRetry says at once that nothing goes through, and again now and then: of
+// many requests that wait together one speaks.
+func (c *service) tellRetry(err error, attempts int, left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.warned) < lineEvery {
+		return
+	}
+	c.warned = time.Now()
+	fmt.Fprintf(c.warn, "%s (%s so far); retrying for another %s\n", fault.Printable(err.Error()),
+		fault.Count(attempts, "attempt"), left.Round(time.Second))
 }
 
 // fatal tells answers that speak of the whole run from those of one entry.

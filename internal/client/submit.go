@@ -69,7 +69,7 @@ func (s Submission) Run(ctx context.Context, to Streams) error {
 	if err != nil {
 		return err
 	}
-	run := &submission{entries: entries, state: state, service: newService(&s), progress: to.Err, retryFailed: s.RetryFailed}
+	run := &submission{entries: entries, state: state, service: newService(&s, to.Err), progress: to.Err, retryFailed: s.RetryFailed}
 	err = s.exchange(ctx, run)
 	run.service.http.CloseIdleConnections()
 	err = errors.Join(err, state.Close())

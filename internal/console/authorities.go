@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"tributary/internal/breaker"
@@ -24,12 +25,27 @@ type authorityRow struct {
 	Stored      endpoint.Shown
 	Callback    string
 	Expiry      string // badgeClass of the certificate's end
-	Waits       []ledger.Waiting
-	Health      ledger.Authority // of the country, both environments
-	Breaker     *breaker.Open    // nil: calls go through
+	Health      ledger.Authority
+	Breaker     *breaker.Open // nil: calls go through
+	Traffic     series        // calls: answered as succeeded, the others as failed
+	Took        time.Duration // of a call, on average
+}
+
+// CallsSum is all calls of the period.
+func (r authorityRow) CallsSum() tally { return r.Traffic.sum() }
+
+// FailedShare is how many of a hundred calls brought no answer.
+func (r authorityRow) FailedShare() string {
+	sum := r.Traffic.sum()
+	if sum.Accepted == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(100*float64(sum.Failed)/float64(sum.Accepted), 'f', 1, 64) + " %"
 }
 
 type authoritiesBody struct {
+	Period  period
+	Periods []period
 	Rows    []authorityRow
 	Unknown []inbox.Message // that speak of no filing of ours
 	Calls   []ledger.Call   // the newest
@@ -45,7 +61,7 @@ const callsShown = 20
 // authorities shows where each authority is called, in whose name, and why what
 // waits for it waits.
 func (c *Console) authorities(v *request) (page, error) {
-	body := &authoritiesBody{Now: c.now()}
+	body := &authoritiesBody{Period: choose(periods(), v.r.URL.Query().Get("over")), Periods: periods(), Now: c.now()}
 	p := page{Title: "Authorities", Place: "Authorities", Body: body}
 	stored := map[string]endpoint.Shown{}
 	var open []breaker.Open
@@ -65,30 +81,16 @@ func (c *Console) authorities(v *request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	list, err := c.cfg.Ledger.Waits(v.ctx)
-	if err != nil {
-		return p, err
-	}
-	health := map[string]ledger.Authority{}
+	health := map[country.Environment]ledger.Authority{}
 	all, err := c.cfg.Ledger.Health(v.ctx)
 	if err != nil {
 		return p, err
 	}
 	for _, a := range all {
-		health[a.Country] = a
-	}
-	healthOf := func(code string) ledger.Authority {
-		if a, known := health[code]; known {
-			return a
-		}
-		return ledger.Authority{Country: code, Files: true} // nothing is queued, nothing fails
+		health[a.At] = a
 	}
 	if body.Calls, err = c.cfg.Ledger.LastCalls(v.ctx, callsShown); err != nil {
 		return p, err
-	}
-	waits := map[country.Environment][]ledger.Waiting{}
-	for _, w := range list {
-		waits[w.At] = append(waits[w.At], w)
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
 		pack, _ := c.cfg.Atlas.Pack(code)
@@ -97,7 +99,9 @@ func (c *Console) authorities(v *request) (page, error) {
 			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
 				continue
 			}
-			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at], Health: healthOf(code)}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil,
+				Health: health[at]}
+			row.Health.At, row.Health.Files = at, true
 			row.Address, row.From = c.cfg.Atlas.Address(at)
 			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
 				row.Callback = e.Callback
@@ -111,8 +115,41 @@ func (c *Console) authorities(v *request) (page, error) {
 			body.Rows = append(body.Rows, row)
 		}
 	}
+	if err := c.countCalls(v, body); err != nil {
+		return p, err
+	}
 	slices.SortStableFunc(body.Rows, func(a, b authorityRow) int { return cmp.Compare(a.Environment.Code, b.Environment.Code) })
 	return p, nil
+}
+
+// countCalls adds how calls went and how long they took, over the period.
+func (c *Console) countCalls(v *request, body *authoritiesBody) error {
+	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
+	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
+	counts, err := c.cfg.Ledger.Counts(v.ctx, from, to, body.Period.step)
+	if err != nil {
+		return err
+	}
+	took := map[country.Environment]time.Duration{}
+	for i := range body.Rows {
+		body.Rows[i].Traffic = series{From: from, Step: body.Period.step, Tally: make([]tally, body.Period.steps)}
+	}
+	for _, n := range counts {
+		row := slices.IndexFunc(body.Rows, func(r authorityRow) bool { return r.Environment == n.Environment })
+		step := int(n.At.Sub(from) / body.Period.step)
+		if row < 0 || step < 0 || step >= body.Period.steps {
+			continue
+		}
+		s := body.Rows[row].Traffic
+		s.Tally[step] = s.Tally[step].plus(tally{n.Calls, n.Calls - n.CallsFailed, n.CallsFailed})
+		took[n.Environment] += time.Duration(n.CallsTook) * time.Microsecond
+	}
+	for i := range body.Rows {
+		if n := body.Rows[i].Traffic.sum().Accepted; n > 0 {
+			body.Rows[i].Took = took[body.Rows[i].Environment] / time.Duration(n)
+		}
+	}
+	return nil
 }
 
 // endMood is how worried one should be about a certificate's end.

@@ -22,8 +22,8 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	file, password, err := identity.Test("XX-1", "Gateway <Ltd>", time.Now())
 	must(t, err)
 	b := h.as(operator.Viewer)
-	if page := b.get("/authorities"); !strings.Contains(page, "XX.test") || !strings.Contains(page, "not set") ||
-		!strings.Contains(page, "nothing") || strings.Contains(page, "XX.live") || strings.Contains(page, "documents only") {
+	if page := b.get("/authorities"); !strings.Contains(page, `data-health="XX.test"`) || !strings.Contains(page, "not set") ||
+		!strings.Contains(page, "not called in the last day") || strings.Contains(page, `class="state good"`) || strings.Contains(page, "XX.live") || strings.Contains(page, "documents only") {
 		t.Errorf("before: %s", gist(page))
 	}
 	_, err = h.endpoints.Set(t.Context(), audit.Actor{Name: "ana"}, country.Environment{Code: "XX"}, endpoint.Change{

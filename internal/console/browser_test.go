@@ -406,24 +406,7 @@ func everyView() bool { return needs.IsLong() || needs.Conformance() }
 func (c *chromium) tour(operation string) {
 	c.t.Helper()
 	c.h.keyAndSeries()
-	pages := map[string]string{
-		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation,
-		"deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
-		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "periods": "/periods",
-		"alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account",
-		"simulators": "/simulators", "authorities": "/authorities",
-		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error",
-		"chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it",
-		"waiting": "/transactions?reason=authority_error",
-	}
-	events := value(c, chromedp.Evaluate[[]string](
-		`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`,
-		chromedp.EvalAwaitPromise))
-	pages["event"] = "/" + events[0]
-	suppliers := value(c, chromedp.Evaluate[[]string](
-		`fetch("/console/suppliers").then((r) => r.text()).then((t) => [t.match(/suppliers\/[^"]+/)[0]])`,
-		chromedp.EvalAwaitPromise))
-	pages["supplier"] = "/" + suppliers[0]
+	pages := c.everyPage(operation)
 	c.views(func(view string) {
 		for name, path := range pages {
 			if view != lastView && !everyView() && !slices.Contains([]string{"overview", "transaction", "client"}, name) {
@@ -448,4 +431,29 @@ func (c *chromium) tour(operation string) {
 	c.click("#places a[href='/console/queues']")
 	c.sees("Operations by stage")
 	c.content()
+}
+
+// everyPage is the address of each page by its name; those of one thing are of an operation.
+func (c *chromium) everyPage(operation string) map[string]string {
+	c.t.Helper()
+	pages := map[string]string{
+		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation,
+		"deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
+		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "periods": "/periods",
+		"alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account",
+		"simulators": "/simulators", "authorities": "/authorities",
+		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error",
+		"chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it",
+		"waiting": "/transactions?reason=authority_error",
+	}
+	for name, path := range map[string]string{"event": "deliveries", "supplier": "suppliers"} {
+		look := `deliveries\/events\/[^"]+`
+		if name == "supplier" {
+			look = `suppliers\/[^"]+`
+		}
+		found := value(c, chromedp.Evaluate[string](fmt.Sprintf(
+			`fetch("/console/%s").then((r) => r.text()).then((t) => t.match(/%s/)[0])`, path, look), chromedp.EvalAwaitPromise))
+		pages[name] = "/" + found
+	}
+	return pages
 }

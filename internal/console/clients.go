@@ -84,7 +84,7 @@ func (c *Console) clientPage(v *request) (page, error) {
 	}
 	body := &clientBody{Client: client, Fonts: document.Fonts(), Templates: document.Templates(), Days: usageDays, Now: c.now()}
 	p := page{Title: cmp.Or(client.Config.DisplayName, client.ID), Place: "Clients",
-		Crumbs: []crumb{{"Clients", Root + "/clients"}}, Body: body}
+		Crumbs: []crumb{{"Clients", Root + "/clients"}}, Client: client.ID, Body: body}
 	for _, k := range client.Keys {
 		body.Rotating = body.Rotating || k.State == account.Next
 	}
@@ -108,7 +108,7 @@ func (c *Console) clientPage(v *request) (page, error) {
 		}
 	}
 	body.Sum = body.Usage.sum()
-	if body.Series, err = c.cfg.Transactions.Series.List(v.ctx, client.ID); err != nil {
+	if body.Series, _, err = c.cfg.Transactions.Series.List(v.ctx, client.ID, "", numbers.Max); err != nil {
 		return p, err
 	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {

@@ -39,7 +39,7 @@ func (c *Console) deliveries(v *request) (page, error) {
 	if kept := (url.Values{"client": {body.Client}, "status": {body.Status}}); body.Client != "" || body.Status != "" {
 		body.Here += "?" + kept.Encode()
 	}
-	p := page{Title: "Deliveries", Place: "Deliveries", Body: body}
+	p := page{Title: "Deliveries", Place: "Deliveries", Client: body.Client, Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
 		return p, err
@@ -84,7 +84,7 @@ func (c *Console) event(v *request) (page, error) {
 	body := &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now(), Probe: c.probeOf(v, client, row.EventType),
 		Receiver: receiverRow{Delivery: c.cfg.Hooks.Receiver(v.ctx, client, row.EventType), Client: client}}
 	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}},
-		Body: body}, nil
+		Client: client, Body: body}, nil
 }
 
 // probeOf is when the receiver of an event is tried next, if its breaker is

@@ -197,7 +197,7 @@ type view struct{ Name, Address string }
 func (c *Console) views(v *request) []view {
 	list := []view{
 		{"All", "/transactions"}, {"In progress", "/transactions?status=PROCESSING"}, {"Failed", "/transactions?status=FAILURE"},
-		{"Today", "/transactions?from=" + c.now().UTC().Format(time.DateOnly)}, {"Quarantined", "/transactions?stage=quarantined"},
+		{"Today", "/transactions?from=" + c.now().UTC().Format(time.DateOnly)}, {"Held", "/transactions?reason=held"},
 	}
 	waits, err := c.cfg.Ledger.Waits(v.ctx)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *Console) views(v *request) []view {
 		counts[w.Code] += w.Operations
 	}
 	for _, m := range ledger.Meanings() {
-		if n := counts[m.Code]; n > 0 {
+		if n := counts[m.Code]; n > 0 && m.Code != fault.Held {
 			list = append(list, view{strings.ReplaceAll(string(m.Code), "_", " ") + " " + count(n),
 				"/transactions?reason=" + string(m.Code)})
 		}

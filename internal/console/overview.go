@@ -44,16 +44,18 @@ type overviewBody struct {
 	Receivers  []receiverRow
 	Pending    int
 	Discarded  int
-	Alerts     []alert.Alert
+	Alerts     []alertRow
 	Now        time.Time
 }
 
-// countryRow is a country's line: what happened there and how its authority is.
+// countryRow is the line of a country's environment: what happened there and how
+// its authority is.
 type countryRow struct {
-	Code, Name string
-	Series     series
-	Sum        tally
-	Authority  *ledger.Authority
+	At        country.Environment
+	Name      string
+	Series    series
+	Sum       tally
+	Authority *ledger.Authority
 }
 
 // Age is how long the oldest queued operation has waited.
@@ -117,10 +119,7 @@ func (c *Console) overview(v *request) (page, error) {
 			body.Receivers = append(body.Receivers, r)
 		}
 	}
-	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
-		body.Alerts, err = alert.List(r, alert.Filter{Open: true, Limit: 8})
-		return err
-	})
+	body.Alerts, err = c.alertRows(v, alert.Filter{Open: true, Limit: 8})
 	return p, err
 }
 
@@ -133,7 +132,7 @@ func choose(all []period, key string) period {
 	return all[0]
 }
 
-// countAll reads what was counted and how authorities are, by country.
+// countAll reads what was counted and how authorities are, by environment.
 func (c *Console) countAll(v *request, body *overviewBody) error {
 	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
 	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
@@ -145,12 +144,12 @@ func (c *Console) countAll(v *request, body *overviewBody) error {
 		return series{From: from, Step: body.Period.step, Tally: make([]tally, body.Period.steps)}
 	}
 	body.All = empty()
-	rows := map[string]*countryRow{}
-	row := func(code string) *countryRow {
-		if rows[code] == nil {
-			rows[code] = &countryRow{Code: code, Name: c.countryName(code), Series: empty()}
+	rows := map[country.Environment]*countryRow{}
+	row := func(at country.Environment) *countryRow {
+		if rows[at] == nil {
+			rows[at] = &countryRow{At: at, Name: c.countryName(at.Code), Series: empty()}
 		}
-		return rows[code]
+		return rows[at]
 	}
 	for _, n := range counts {
 		i := int(n.At.Sub(from) / body.Period.step)
@@ -159,7 +158,10 @@ func (c *Console) countAll(v *request, body *overviewBody) error {
 		}
 		t := tally{n.Accepted, n.Succeeded, n.Failed}
 		body.All.Tally[i] = body.All.Tally[i].plus(t)
-		s := row(n.Country).Series
+		if t == (tally{}) {
+			continue // calls alone: they are the authority's health
+		}
+		s := row(n.Environment).Series
 		s.Tally[i] = s.Tally[i].plus(t)
 	}
 	health, err := c.cfg.Ledger.Health(v.ctx)
@@ -167,13 +169,13 @@ func (c *Console) countAll(v *request, body *overviewBody) error {
 		return err
 	}
 	for i := range health {
-		row(health[i].Country).Authority = &health[i]
+		row(health[i].At).Authority = &health[i]
 	}
 	for _, r := range rows {
 		r.Sum = r.Series.sum()
 		body.Countries = append(body.Countries, *r)
 	}
-	slices.SortFunc(body.Countries, func(a, b countryRow) int { return strings.Compare(a.Code, b.Code) })
+	slices.SortFunc(body.Countries, func(a, b countryRow) int { return strings.Compare(a.At.String(), b.At.String()) })
 	body.Sum = body.All.sum()
 	return nil
 }

@@ -87,7 +87,8 @@ func (c *Console) supplier(v *request) (page, error) {
 		return page{}, err
 	}
 	body.Lines, err = c.cfg.Ledger.Lines(v.ctx, found.List)
-	return page{Title: body.LegalName, Place: "Suppliers", Crumbs: []crumb{{"Suppliers", Root + "/suppliers"}}, Body: body}, err
+	return page{Title: body.LegalName, Place: "Suppliers", Crumbs: []crumb{{"Suppliers", Root + "/suppliers"}},
+		Client: client, Body: body}, err
 }
 
 type lookupsBody struct {
@@ -140,5 +141,6 @@ func (c *Console) batch(v *request) (page, error) {
 	if b.BatchName != nil && *b.BatchName != "" {
 		title = *b.BatchName
 	}
-	return page{Title: title, Place: "Lookups", Crumbs: []crumb{{"Lookups", Root + "/lookups"}}, Body: body}, nil
+	return page{Title: title, Place: "Lookups", Crumbs: []crumb{{"Lookups", Root + "/lookups"}}, Client: client,
+		Body: body}, nil
 }

@@ -55,6 +55,7 @@ func (c *Console) period(v *request) (page, error) {
 		body.Period, body.Sold, next, err = ledger.PeriodOf(r, id, query.Get("after"), periodSalesShown)
 		return err
 	})
+	p.Client = body.ClientID
 	if next != "" {
 		body.NextAt = Root + "/periods/" + id + "?after=" + next
 	}

@@ -37,6 +37,7 @@ type page struct {
 	Title  string
 	Place  string  // the entry of the navigation that is current
 	Crumbs []crumb // what stands above
+	Client string  // whose it is: the page says whether that one is live; "": of nobody, or of many
 	Body   any     // the template's own
 }
 

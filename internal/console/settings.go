@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"tributary/internal/account"
@@ -47,7 +48,7 @@ func (c *Console) queues(v *request) (page, error) {
 		return p, err
 	}
 	for _, a := range body.Authorities {
-		body.Names[a.Country] = c.countryName(a.Country)
+		body.Names[a.At.Code] = c.countryName(a.At.Code)
 	}
 	if body.IndexedTo, err = c.cfg.Ledger.IndexedTo(v.ctx); err != nil {
 		return p, err
@@ -77,9 +78,73 @@ func (c *Console) queues(v *request) (page, error) {
 	return p, err
 }
 
+// alertRow is an alert with what it is about, by name and with a way to it.
 type alertRow struct {
 	alert.Alert
-	Meaning alert.Meaning
+	Meaning     alert.Meaning
+	About, Link string
+}
+
+// Class is the colour of an alert that is open.
+func (a alertRow) Class() string {
+	switch {
+	case !a.AcknowledgedAt.IsZero():
+		return "idle"
+	case a.Meaning.Severity == alert.Critical:
+		return "bad"
+	}
+	return "busy"
+}
+
+// alertRows reads alerts, latest first.
+func (c *Console) alertRows(v *request, f alert.Filter) (rows []alertRow, err error) {
+	meanings := map[alert.Name]alert.Meaning{}
+	for _, m := range alert.Meanings() {
+		meanings[m.Name] = m
+	}
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
+		list, err := alert.List(r, f)
+		rows = nil
+		for _, a := range list {
+			row := alertRow{Alert: a, Meaning: meanings[a.Name], About: a.Subject}
+			if err := c.nameSubject(r, v, &row); err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return err
+	})
+	return rows, err
+}
+
+// nameSubject finds the name of what an alert is about. What is gone keeps its id.
+func (c *Console) nameSubject(r db.Reader, v *request, row *alertRow) error {
+	switch row.Meaning.Subject {
+	case "operation":
+		number, err := ledger.NumberOf(r, row.Subject)
+		if number != "" {
+			row.About = number
+		}
+		row.Link = Root + "/transactions/" + url.PathEscape(row.Subject)
+		return err
+	case "supplier":
+		client, id, ok := strings.Cut(row.Subject, "/")
+		company, err := c.cfg.Companies.Supplier(r, client, id)
+		if !ok || fault.KindOf(err) == fault.NotFound {
+			return nil
+		}
+		row.About, row.Link = cmp.Or(company.LegalName, id), Root+"/suppliers/"+url.PathEscape(client)+"/"+url.PathEscape(id)
+		return err
+	case "client":
+		if profile, err := c.cfg.Accounts.Profile(v.ctx, row.Subject); err == nil {
+			row.About, row.Link = cmp.Or(profile.Config.DisplayName, row.Subject), Root+"/clients/"+url.PathEscape(row.Subject)
+		}
+	case "country":
+		code, environment, _ := strings.Cut(row.Subject, " ")
+		row.Link = Root + "/transactions?reason=" + url.QueryEscape(string(row.Name)) + "&country=" + url.QueryEscape(code) +
+			"&environment=" + url.QueryEscape(environment)
+	}
+	return nil
 }
 
 type alertsBody struct {
@@ -89,17 +154,8 @@ type alertsBody struct {
 
 func (c *Console) alerts(v *request) (page, error) {
 	body := &alertsBody{All: v.r.URL.Query().Get("all") != ""}
-	meanings := map[alert.Name]alert.Meaning{}
-	for _, m := range alert.Meanings() {
-		meanings[m.Name] = m
-	}
-	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
-		list, err := alert.List(r, alert.Filter{Open: !body.All, Limit: alertsShown})
-		for _, a := range list {
-			body.List = append(body.List, alertRow{a, meanings[a.Name]})
-		}
-		return err
-	})
+	var err error
+	body.List, err = c.alertRows(v, alert.Filter{Open: !body.All, Limit: alertsShown})
 	return page{Title: "Alerts", Place: "Alerts", Body: body}, err
 }
 

@@ -46,8 +46,8 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 		}
 	}
 	page := b.await("/transactions/"+id, "What to do:", "authority_error", " out, ")
-	if n := strings.Count(page, `<li class="bad">`); n < 4 {
-		t.Errorf("4 calls failed, and %d lines say so:\n%s", n, gist(page))
+	if n := strings.Count(page, `<li class="bad">`); n != 1 || !strings.Contains(page, "4 × submission failed") {
+		t.Errorf("4 calls failed alike, and %d lines say so:\n%s", n, gist(page))
 	}
 	if strings.Contains(page, "does not respond") {
 		t.Errorf("an error of the authority's is taken for silence:\n%s", gist(page))

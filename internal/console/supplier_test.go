@@ -22,7 +22,7 @@ func TestASupplierCanBeOpened(t *testing.T) {
 	h.run()
 	id := h.submit("INV-1")
 	b := h.as(operator.Viewer)
-	page := b.await("/transactions/"+id, "authority_error", "Client action:", "files/filing")
+	page := b.await("/transactions/"+id, "authority_error", "What to do:", "files/filing")
 	at := upTo(t, page, `href="/console/suppliers/`)
 	b.await("/suppliers/"+at, "authority error", "Newest transactions", "INV-1", "in progress")
 	// names are indexed behind the onboarding

@@ -1,13 +1,17 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"net/url"
 	"strings"
 	"time"
 
+	"tributary/internal/country"
+	"tributary/internal/fault"
 	"tributary/internal/onboarding"
+	"tributary/internal/operation"
 	"tributary/internal/webhook"
 )
 
@@ -56,7 +60,42 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"stages":      stageOptions,
 		"kinds":       kindOptions,
 		"fates":       eventStatuses,
+		"envName":     envName,
+		"envOf":       c.envOf,
+		"environments": func() []string {
+			return []string{operation.Environment(true), operation.Environment(false)}
+		},
+		"reasonClass": reasonClass,
 	}).ParseFS(pageFiles, "pages/*.html")
+}
+
+// envName is live or test, whatever type says so.
+func envName(live any) string {
+	switch live := live.(type) {
+	case country.Live:
+		return operation.Environment(live)
+	case bool:
+		return operation.Environment(country.Live(live))
+	}
+	return ""
+}
+
+// envOf is the environment of a client; "" of an unknown one.
+func (c *Console) envOf(clientID string) string {
+	profile, err := c.cfg.Accounts.Profile(context.Background(), clientID)
+	if err != nil {
+		return ""
+	}
+	return envName(profile.Live)
+}
+
+// reasonClass is the colour of a reason: what ends by itself is no alarm.
+func reasonClass(code fault.Code) string {
+	switch code {
+	case fault.BehindAnother, fault.AwaitingAcceptance, fault.AuthorityWait:
+		return "busy"
+	}
+	return "bad"
 }
 
 func joinEscaped(parts []string) string {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,14 +27,14 @@ import (
 
 // searchForm is a search as it stands in the address.
 type searchForm struct {
-	Text, Status, Stage, Country, Client, Kind, Amount, From, To, Reason string
+	Text, Status, Stage, Country, Client, Kind, Amount, From, To, Reason, Environment string
 }
 
 func readSearch(query url.Values) searchForm {
 	return searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"),
 		Country: query.Get("country"), Client: query.Get("client"),
 		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"),
-		Reason: query.Get("reason")}
+		Reason: query.Get("reason"), Environment: query.Get("environment")}
 }
 
 // Narrowed reports whether anything was asked for.
@@ -85,7 +87,7 @@ func (c *Console) transactions(v *request) (page, error) {
 	if len(kept) > 0 {
 		body.Here += "?" + kept.Encode()
 	}
-	p := page{Title: "Transactions", Place: "Transactions", Body: body}
+	p := page{Title: "Transactions", Place: "Transactions", Client: f.Client, Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
 		return p, err
@@ -123,6 +125,13 @@ func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
 	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage),
 		Country:  strings.ToUpper(f.Country),
 		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason)}
+	switch f.Environment {
+	case "":
+	case "live", "test":
+		q.Live = new(f.Environment == "live")
+	default:
+		faults = append(faults, fault.At("environment", fault.FieldNotValid, "must be live or test"))
+	}
 	if f.Amount != "" {
 		amount, err := minorUnits(f.Amount)
 		if err != nil {
@@ -207,15 +216,21 @@ type eventWithTries struct {
 type explained struct {
 	fault.Fault
 	Meaning, Do string
+	Told        bool // the headline says it
 }
 
 // Errors are what the client was told, with what the guide says about each code.
+// Why it waits is not among them: the lines above say that.
 func (b transactionBody) Errors() (list []explained) {
 	if b.Result == nil {
 		return nil
 	}
+	headline := b.Headline()
 	for _, f := range b.Result.Errors {
-		e := explained{Fault: f}
+		if b.Wait != nil && f.Code == fault.Code(b.Wait.Why) {
+			continue
+		}
+		e := explained{Fault: f, Told: strings.Contains(headline, strings.TrimPrefix(f.Message, f.Field+": "))}
 		for _, m := range fault.Codes() {
 			if m.Code == f.Code {
 				e.Meaning, e.Do = m.Meaning, m.Action
@@ -244,12 +259,21 @@ func (b transactionBody) Headline() string {
 	switch {
 	case b.Wait != nil && b.Wait.Text != "":
 		return b.Wait.Text
+	case b.Status == filing.Success && b.remarked():
+		return "Registered, with a remark of the authority"
 	case b.Status == filing.Success:
 		return "Succeeded" + b.took() + "."
 	case b.Status == filing.Failure:
 		return b.failure()
 	}
 	return "Being processed."
+}
+
+// remarked reports whether the authority took the document and found something about it.
+func (b transactionBody) remarked() bool {
+	return b.Result != nil && slices.ContainsFunc(b.Result.Errors, func(f fault.Fault) bool {
+		return f.Code == fault.AuthorityRemark
+	})
 }
 
 // failure is the reason of a failure: the first error that is no warning.
@@ -284,21 +308,38 @@ type timelineMoment struct {
 	ledger.Moment
 	Date       string // where a new day begins
 	BadgeClass string
+	Times      int       // how often the same happened in a row
+	Last       time.Time // when the last of them did
 }
 
-// Timeline is what happened, one line each: a night of retries is as long as it was.
-func (b transactionBody) Timeline() []timelineMoment {
-	var lines []timelineMoment
-	day := ""
+// sourcePort is our own port in an error of the network, another one each time.
+var sourcePort = regexp.MustCompile(`:\d+->`)
+
+// Timeline is what happened. Calls that fail alike, one after the other, are one
+// line with their number: of a night of retries the first and the last count.
+func (b transactionBody) Timeline() (lines []timelineMoment) {
+	run := map[string]int{} // lines of the calls that have failed since something else happened
 	for _, m := range b.Moments {
-		line := timelineMoment{Moment: m, BadgeClass: b.momentBadgeClass(m)}
+		line := timelineMoment{Moment: m, BadgeClass: b.momentBadgeClass(m), Times: 1, Last: m.At}
 		if m.What == "next" {
 			line.Text = "next attempt"
 		}
-		if date := m.At.UTC().Format("2 January 2006"); date != day {
-			line.Date, day = date, date
+		key := sourcePort.ReplaceAllString(m.Text, "->")
+		if m.Exchange == nil || line.BadgeClass != "bad" && line.BadgeClass != "busy" {
+			clear(run)
+		} else if i, before := run[key]; before {
+			lines[i].Times, lines[i].Last, lines[i].Exchange = lines[i].Times+1, m.At, m.Exchange
+			continue
+		} else {
+			run[key] = len(lines)
 		}
 		lines = append(lines, line)
+	}
+	day := ""
+	for i := range lines {
+		if date := lines[i].At.UTC().Format("2 January 2006"); date != day {
+			lines[i].Date, day = date, date
+		}
 	}
 	return lines
 }
@@ -368,7 +409,8 @@ func (c *Console) transaction(v *request) (page, error) {
 		body.Events = append(body.Events, eventWithTries{e, tries, c.probeOf(v, life.ClientID, e.EventType)})
 	}
 	title := cmp.Or(life.Number, life.TransactionID)
-	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}, nil
+	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}},
+		Client: life.ClientID, Body: body}, nil
 }
 
 // retry makes an operation due now, in one commit with its entry in the log.

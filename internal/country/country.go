@@ -291,6 +291,13 @@ type Receipt struct {
 	News []News `json:",omitempty"`
 }
 
+// Untaken is a receipt that says why the authority did not take the filing, for a
+// reason of its own: everybody is told authority_error, with these words.
+func (r Receipt) Untaken(format string, args ...any) Receipt {
+	r.Outcome, r.Faults = NotTaken, []fault.Fault{fault.Warn("", fault.AuthorityError, format, args...)}
+	return r
+}
+
 // Channel is the wire to one authority. It has several true implementations
 // and one conformance suite, packtest.Exercise.
 //
@@ -311,7 +318,8 @@ type Channel interface {
 	Poll(ctx context.Context, f Filing, last Receipt, c Credentials) (Receipt, error)
 	// Find asks "did you get this?" after a lost answer. Accepted, Rejected or
 	// Pending when the authority holds a document under the number, with its
-	// hash where it can say; Absent when it holds none.
+	// hash where it can say; Absent when it holds none. An error that wraps
+	// [ErrNotAskable] leaves the filing to a person.
 	Find(ctx context.Context, f Filing, c Credentials) (Receipt, error)
 	// Limits says how the authority wants to be treated.
 	Limits() Limits

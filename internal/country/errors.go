@@ -11,6 +11,10 @@ import (
 // ErrNotTaken marks an error after which the authority certainly holds nothing of the call.
 var ErrNotTaken = errors.New("nothing was submitted")
 
+// ErrNotAskable marks the answer of a Find that has nobody to ask: what an
+// authority of class N holds of this filing only a person can find out.
+var ErrNotAskable = errors.New("the authority cannot be asked")
+
 // ErrCredentials marks an error that only new credentials can fix: expired,
 // revoked, unreadable or refused by the authority before it read the filing.
 var ErrCredentials = identity.ErrUnusable

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"tributary/internal/authority"
@@ -168,6 +169,39 @@ func (r *IdentityRule) Missing(secrets []string, certificate bool) (names []stri
 		names = append(names, CertificateName)
 	}
 	return names
+}
+
+// AddressName stands for the address among the names of what an environment lacks.
+const AddressName = "address"
+
+// Missing lists what must be set before anything can be filed in an environment,
+// by name.
+func (a *Atlas) Missing(e Environment) (names []string) {
+	if address, _ := a.Address(e); address == "" {
+		names = append(names, AddressName)
+	}
+	p, _ := a.Pack(e.Code)
+	set := a.setup(e).Identity
+	return append(names, p.Identity.Missing(slices.Collect(maps.Keys(set.Secrets)), len(set.Certificate.File) > 0)...)
+}
+
+// SetCommand is the command that sets what an environment lacks; "": nothing does.
+func SetCommand(e Environment, missing []string) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	command := "tributary authority set " + e.String()
+	for _, name := range missing {
+		switch name {
+		case AddressName:
+			command += " --url https://…"
+		case CertificateName:
+			command += " --certificate FILE.p12 --certificate-password-file FILE"
+		default:
+			command += " --secret " + name + "=FILE"
+		}
+	}
+	return command
 }
 
 // NewSimulators opens the doubles of those packs that have one.

@@ -23,20 +23,26 @@ type updateSet struct {
 }
 
 var (
-	errNotASet  = errors.New("not an UPDATE of which every argument belongs to a column")
+	errNotASet  = errors.New("not an UPDATE of which every argument has a type")
 	setArgument = regexp.MustCompile(`\$(\d+)`)
 	setColumn   = regexp.MustCompile(`(\w+) = \$(\d+)`)
+	setCast     = regexp.MustCompile(`CAST\(\$(\d+) AS (\w+)\)`)
 )
 
 // updateSetOf writes "UPDATE t SET a = $2 WHERE id = $1" as "UPDATE t SET a =
 // v.c2 FROM unnest($1::text[], $2::text[]) AS v(c1, c2) WHERE id = v.c1". The
-// types of the arguments are those of the columns that they stand beside.
+// types of the arguments are those of the columns that they stand beside, or
+// those that they are cast to.
 func updateSetOf(sql string, columns map[string]string) (updateSet, error) {
 	head, where, found := strings.Cut(sql, " WHERE ")
-	if !found || !strings.HasPrefix(head, "UPDATE ") || strings.Contains(head, "(") {
-		return updateSet{}, errNotASet
+	if !found || !strings.HasPrefix(head, "UPDATE ") || strings.Contains(head, "SELECT") {
+		return updateSet{}, errNotASet // a subquery has a WHERE of its own
 	}
 	types := map[int]string{}
+	for _, m := range setCast.FindAllStringSubmatch(sql, -1) {
+		n, _ := strconv.Atoi(m[1]) // digits
+		types[n] = strings.ToLower(m[2])
+	}
 	for _, m := range setColumn.FindAllStringSubmatch(sql, -1) {
 		n, _ := strconv.Atoi(m[2]) // digits
 		typ, known := columns[m[1]]

@@ -179,7 +179,7 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
 		d.say(Warn, about{check: "authority", subject: key,
-			fix: "--authority " + key + "=https://…, or for test keys --simulators"},
+			fix: "tributary authority set " + key + " --url https://…, or for test keys --simulators"},
 			"is enabled for a client but has no address: nothing can be filed")
 	}
 }
@@ -332,7 +332,11 @@ func (d *doctor) sayWaits(ctx context.Context) int {
 		d.say(Fail, about{check: "waiting", fix: "check the database log"}, "%v", err)
 	}
 	for _, w := range list {
-		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: ledger.Why(w.Code).Advice()},
+		fix := ledger.Why(w.Code).Advice()
+		if d.parts != nil { // the master key is there
+			fix = ledger.Why(w.Code).AdviceAt(d.parts.Atlas, w.At)
+		}
+		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: fix},
 			"%s of %s, the oldest for %s", fault.Count(w.Operations, "transaction"), fault.Count(w.Suppliers, "supplier"),
 			now.Sub(w.OldestAt).Round(time.Second))
 	}
@@ -454,6 +458,16 @@ func (d *doctor) checkAuthorities(ctx context.Context) {
 		for environment, address := range map[string]string{"live": at.Live, "test": at.Test} {
 			if address != "" {
 				targets = append(targets, target{code + "." + environment, address})
+			}
+		}
+	}
+	if d.parts != nil {
+		for _, code := range d.parts.Atlas.Codes() {
+			for _, live := range []country.Live{false, true} {
+				at := country.Environment{Code: code, Live: live}
+				if address, from := d.parts.Atlas.Address(at); from == country.FromStore {
+					targets = append(targets, target{at.String(), address})
+				}
 			}
 		}
 	}

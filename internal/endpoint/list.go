@@ -20,7 +20,8 @@ type Shown struct {
 	URL         string       `json:"url"`
 	Host        string       `json:"host"`
 	Secrets     []string     `json:"secrets"` // names of those that are set
-	Missing     []string     `json:"missing"` // names of what the authority asks for and is not set
+	Missing     []string     `json:"missing"` // names of what is not set and must be before anything can be filed
+	Command     string       `json:"command"` // that sets it; empty: nothing is missing
 	Certificate *Certificate `json:"certificate"`
 	CA          []string     `json:"ca"` // subjects
 	UpdatedAt   *time.Time   `json:"updated_at"`
@@ -39,8 +40,7 @@ func (s Shown) Name() string { return s.Country + "." + s.Environment }
 // Set reports whether anything of an identity is there.
 func (s Shown) Set() bool { return len(s.Secrets) > 0 || s.Certificate != nil }
 
-// List reads every environment for which something is stored, or whose pack
-// takes an identity, by name.
+// List reads every environment of an authority that clients may use, by name.
 func (e *Endpoints) List(r db.Reader) (list []Shown, err error) {
 	rows, err := readRows(r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Endpoints) List(r db.Reader) (list []Shown, err error) {
 		pack, _ := e.cfg.Atlas.Pack(code)
 		for _, live := range []country.Live{false, true} {
 			at := country.Environment{Code: code, Live: live}
-			if pack.Identity != nil && e.cfg.Atlas.Offers(code, live) && !stored[at] {
+			if pack.Connect != nil && e.cfg.Atlas.Offers(code, live) && !stored[at] {
 				list = append(list, e.shown(row{at: at}))
 			}
 		}
@@ -72,7 +72,12 @@ func (e *Endpoints) shown(one row) Shown {
 		s.Certificate = &Certificate{Subject: *one.subject, Fingerprint: *one.fingerprint, ExpiresAt: one.expiresAt}
 	}
 	pack, _ := e.cfg.Atlas.Pack(one.at.Code)
-	s.Missing = append([]string{}, pack.Identity.Missing(one.secrets, one.fingerprint != nil)...)
+	s.Missing = []string{}
+	if address, _ := e.cfg.Atlas.Address(one.at); one.url == "" && address == "" {
+		s.Missing = append(s.Missing, country.AddressName)
+	}
+	s.Missing = append(s.Missing, pack.Identity.Missing(one.secrets, one.fingerprint != nil)...)
+	s.Command = country.SetCommand(one.at, s.Missing)
 	if !one.updatedAt.IsZero() {
 		s.UpdatedAt = &one.updatedAt
 	}

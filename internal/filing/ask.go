@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/internal/alert"
@@ -177,12 +178,19 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 			o.doubtful = true
 			resend = append(resend, o) // the authority recognises the same bytes itself
 			continue
-		case b.v.limits.Class == country.ByNothing, b.v.resting():
+		case b.v.limits.Class == country.ByNothing:
+			o.unasked = true
+			unknown = append(unknown, o)
+			continue
+		case b.v.resting():
 			unknown = append(unknown, o)
 			continue
 		}
 		r, err := find(ctx, b, o)
 		switch {
+		case errors.Is(err, country.ErrNotAskable):
+			o.unasked = true
+			unknown = append(unknown, o)
 		case errors.Is(err, country.ErrCredentials):
 			b.v.pause(err)
 			unknown = append(unknown, o)
@@ -207,10 +215,22 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 			adopt(b, o, r)
 		}
 	}
+	forgiveSilence(b, asked)
 	if err := b.v.stayUnknown(ctx, unknown); err != nil {
 		return nil, err
 	}
 	return resend, lookLater(ctx, b, later)
+}
+
+// forgiveSilence takes back the failure that a call without an answer counted,
+// where nobody can be asked: each of its filings says by itself that its outcome is
+// unknown, none is filed again, and the lane stands still for nothing.
+func forgiveSilence(b *batch, asked []*op) {
+	if b.silent == nil || slices.ContainsFunc(asked, func(o *op) bool { return !o.unasked }) {
+		return
+	}
+	was := b.silent
+	b.v.failures, b.v.reason, b.v.trouble, b.v.failing = was.failures, was.reason, was.trouble, was.failing
 }
 
 // resolve asks about filings whose answer an earlier visit lost.

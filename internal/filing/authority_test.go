@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/internal/authority"
@@ -228,21 +229,31 @@ func TestACancellationAwaitsAcceptance(t *testing.T) {
 
 func TestClassNWithoutAnswerIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
-	n, a := filer(t)
-	supplier := n.Supplier(byNothing, "s1")
-	a.Script(byNothing, authority.Step{Outcome: authority.DropAnswer})
-	id := n.File(invoice(byNothing, supplier, "t1"))
-	n.Until("its outcome is in doubt", func() bool { return slices.Contains(codesOf(n.Show(id)), fault.OutcomeUnknown) })
-	other := n.File(invoice(byNothing, supplier, "t2")) // the lane goes on without it
-	n.Succeeds(other)
-	r := n.Show(id)
-	same(t, "status", r.Status, filing.Processing)
-	same(t, "registrations", len(a.Registered(byNothing)), 2)
-	same(t, "events", n.Events(id), 0)
-	// "Nothing was taken" is certain in this class, too.
-	a.Script(byNothing, authority.Step{Outcome: authority.Unavailable})
-	n.Succeeds(n.File(invoice(byNothing, supplier, "t3")))
-	same(t, "registrations", len(a.Registered(byNothing)), 3)
+	// Of the authority, and of one company at an authority that others can ask.
+	for code, settings := range map[string]country.Settings{byNothing: nil, byNumber: {"class": string(country.ByNothing)}} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			n, a := filer(t)
+			supplier := n.Supplier(code, "s1", func(c *onboarding.NewCompany) { c.Settings = settings })
+			a.Script(code, authority.Step{Outcome: authority.DropAnswer})
+			id := n.File(invoice(code, supplier, "t1"))
+			n.Until("its outcome is in doubt", func() bool { return slices.Contains(codesOf(n.Show(id)), fault.OutcomeUnknown) })
+			n.Until("its lane is left", func() bool {
+				return one[int64](t, n.DB, "SELECT count(*) FROM lanes WHERE lease_until IS NOT NULL") == 0
+			})
+			same(t, "what is said of it", fmt.Sprint(codesOf(n.Show(id))), "[outcome_unknown]")
+			other := n.File(invoice(code, supplier, "t2")) // the lane goes on without it
+			n.Succeeds(other)
+			r := n.Show(id)
+			same(t, "status", r.Status, filing.Processing)
+			same(t, "registrations", len(a.Registered(code)), 2)
+			same(t, "events", n.Events(id), 0)
+			// "Nothing was taken" is certain in this class, too.
+			a.Script(code, authority.Step{Outcome: authority.Unavailable})
+			n.Succeeds(n.File(invoice(code, supplier, "t3")))
+			same(t, "registrations", len(a.Registered(code)), 3)
+		})
+	}
 }
 
 // "Not taken" by the second sending says nothing about the first.
@@ -334,6 +345,48 @@ func TestAStatedWaitIsObeyedAcrossARestart(t *testing.T) {
 		next.Stop()
 		if pause := calls[1].Sub(calls[0]); pause < wait {
 			t.Errorf("the second was filed after %s, the authority asked for %s", pause, wait)
+		}
+	})
+}
+
+// A pause is asked of the company: its other lanes keep it, too.
+func TestAStatedWaitHoldsForAllLanesOfTheCompany(t *testing.T) {
+	t.Parallel()
+	const wait = 30 * time.Second
+	o := newOffice(country.ByNumber)
+	o.Habits.Parallel = 4
+	var mu sync.Mutex
+	calls := map[string]time.Time{}
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls[f.Number] = time.Now()
+		r := o.Take(f)
+		if f.Number == "N-first" {
+			r.Wait = wait
+		}
+		return r, nil
+	}
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		supplier, neighbour := n.Supplier(officeCode, "s1"), n.Supplier(officeCode, "s2")
+		n.Start()
+		n.Succeeds(n.File(invoice(officeCode, supplier, "first")))
+		ids := []string{n.File(invoice(officeCode, neighbour, "neighbour"))}
+		for i := range 12 {
+			ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+		}
+		synctest.Wait()
+		same(t, "why it waits", fmt.Sprint(codesOf(n.Show(ids[12]))), "[authority_wait]")
+		for _, id := range ids {
+			n.Succeeds(id)
+		}
+		n.Stop()
+		same(t, "lanes of the company", one[int64](t, n.DB, "SELECT count(*) FROM lanes WHERE supplier_id = $1", supplier), 4)
+		for number, at := range calls {
+			pause := at.Sub(calls["N-first"])
+			if own := number != "N-first" && number != "N-neighbour"; own && pause < wait || !own && pause >= wait {
+				t.Errorf("%s was filed after %s; the authority asked this company for %s", number, pause, wait)
+			}
 		}
 	})
 }

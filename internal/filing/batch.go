@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tributary/internal/alert"
-	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/exchange"
 	"tributary/internal/fault"
@@ -16,13 +15,14 @@ import (
 // batch is a set of operations of one lane on their way through the stages.
 type batch struct {
 	v         *visit
-	ops       []*op // all of them
-	full      bool  // others are due behind them
-	ready     []*op // bytes made in memory, not stored yet
-	outgoing  []*op // stored as prepared, or to be sent once more
-	ambiguous []*op // sent, no clean answer
-	pending   []*op // at the authority, undecided
-	broken    []*op // refused because their links do not follow the authority's last one
+	ops       []*op   // all of them
+	full      bool    // others are due behind them
+	ready     []*op   // bytes made in memory, not stored yet
+	outgoing  []*op   // stored as prepared, or to be sent once more
+	ambiguous []*op   // sent, no clean answer
+	pending   []*op   // at the authority, undecided
+	silent    *health // how the lane fared before a call that nobody answered; nil: there was none
+	broken    []*op   // refused because their links do not follow the authority's last one
 	outcomes  []outcome
 	moved     []*op // to another lane, or behind their original
 	retry     []*op // could not be prepared now
@@ -53,6 +53,17 @@ func (b *batch) uncounted(endings []ending) (ids []string) {
 func (b *batch) record(x exchange.Call) {
 	b.learn(x)
 	b.evidence = append(b.evidence, x.Record(b.v.s.db, b.v.lease.ID))
+	if x.Traffic == nil {
+		return // nobody was called
+	}
+	call := Tallied{Country: b.v.at.Code, Live: b.v.at.Live, Calls: 1, CallsTook: b.v.now().Sub(x.At)}
+	if x.Err != nil {
+		call.CallsFailed = 1
+	}
+	b.evidence = append(b.evidence, func(tx *db.Tx) error {
+		b.v.s.cfg.Count(tx, []Tallied{call})
+		return nil
+	})
 }
 
 func (b *batch) storeEvidence(ctx context.Context) error {
@@ -80,7 +91,7 @@ func (b *batch) storeEvidence(ctx context.Context) error {
 func (b *batch) again(ctx context.Context, ops []*op) error {
 	v := b.v
 	if v.ordered() && len(ops) > 0 && !v.resting() {
-		v.failed(country.ErrNotTaken)
+		v.failed(notTakenFor(ops[0]))
 	}
 	var unknown, later []*op
 	for _, o := range ops {
@@ -140,8 +151,8 @@ func (v *visit) stayUnknown(ctx context.Context, ops []*op) error {
 			if now.Sub(o.startedAt) >= HopelessAfter {
 				doubt = string(fault.OutcomeUnknown)
 			}
-			if v.limits.Class == country.ByNothing {
-				due, doubt = nextAlert(now, o), string(fault.OutcomeUnknown) // nobody can be asked: a person decides
+			if o.unasked {
+				due, doubt = nextAlert(now, o), string(fault.OutcomeUnknown)
 			}
 			list = append(list, o.to(unknown, due, doubt))
 		}

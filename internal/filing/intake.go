@@ -406,17 +406,21 @@ func digestOf(kind transaction.Kind, body []byte) string {
 	return digest(t)
 }
 
-// Tallied is what a commit did to transactions of one client and country; see
-// [Config].Count.
+// Tallied is what a commit did to transactions of one client and country, or
+// which calls to an authority it records; see [Config].Count.
 type Tallied struct {
 	Country, ClientID           string
+	Live                        country.Live
 	Accepted, Succeeded, Failed int64
+
+	Calls, CallsFailed int64 // to the authority, of whomever
+	CallsTook          time.Duration
 }
 
 // together adds to the last entry where it is of the same client and country,
 // so that a set of one of them costs one entry.
 func together(list []Tallied, t Tallied) []Tallied {
-	if n := len(list); n > 0 && list[n-1].Country == t.Country && list[n-1].ClientID == t.ClientID {
+	if n := len(list); n > 0 && list[n-1].Country == t.Country && list[n-1].ClientID == t.ClientID && list[n-1].Live == t.Live {
 		list[n-1].Accepted += t.Accepted
 		list[n-1].Succeeded += t.Succeeded
 		list[n-1].Failed += t.Failed
@@ -429,7 +433,7 @@ func together(list []Tallied, t Tallied) []Tallied {
 func (in *intakeSet) tallied() (list []Tallied) {
 	for i, sub := range in.set {
 		if a := in.answers[i]; !a.refused && a.operationID == sub.operationID {
-			list = together(list, Tallied{Country: sub.examined.Pack.Code, ClientID: sub.caller.Scope, Accepted: 1})
+			list = together(list, Tallied{Country: sub.examined.Pack.Code, ClientID: sub.caller.Scope, Live: sub.caller.Live, Accepted: 1})
 		}
 	}
 	return list
@@ -442,14 +446,14 @@ func talliedEnds(endings []ending, joined []*op, own map[string]bool) (list []Ta
 		if own[e.op.ID] {
 			continue
 		}
-		t := Tallied{Country: e.op.Code, ClientID: e.op.Scope, Failed: 1}
+		t := Tallied{Country: e.op.Code, ClientID: e.op.Scope, Live: e.op.Live, Failed: 1}
 		if e.status == Success {
 			t.Failed, t.Succeeded = 0, 1
 		}
 		list = together(list, t)
 	}
 	for _, o := range joined {
-		list = together(list, Tallied{Country: o.Code, ClientID: o.Scope, Succeeded: 1})
+		list = together(list, Tallied{Country: o.Code, ClientID: o.Scope, Live: o.Live, Succeeded: 1})
 	}
 	return list
 }

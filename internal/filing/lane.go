@@ -20,8 +20,13 @@ import (
 // laneQueue leases lanes; the operations that ride in them make them due.
 var laneQueue = &lease.Queue[laneState]{
 	Table: "lanes", ID: "lane", Key: "lane", Columns: operation.LaneFields + ", failures, reason, trouble, trouble_at, asked_until, credentials",
-	Feed: &lease.Feed{Table: "operations", Column: "lane", PartsOf: func(name string) []string { return laneOf(name).Parts() },
-		Parts: [][2]string{{"client_id", "text"}, {"country", "text"}, {"environment", "text"}, {"shard", "bigint"}, {"supplier_id", "text"}}},
+	Longest: fmt.Sprintf("CASE WHEN asked_until >= due_at THEN %d ELSE %d END", askedMax.Microseconds(),
+		(2 * retryMax).Microseconds()),
+	Feed: &lease.Feed{Table: "operations", Column: "lane",
+		Longest: fmt.Sprintf("CASE WHEN stage = 'quarantined' THEN %d ELSE %d END", (2 * HopelessAfter).Microseconds(),
+			(2 * retryMax).Microseconds()),
+		PartsOf: func(name string) []string { return laneOf(name).Parts() },
+		Parts:   [][2]string{{"client_id", "text"}, {"country", "text"}, {"environment", "text"}, {"shard", "bigint"}, {"supplier_id", "text"}}},
 	Scan:  scanLane,
 	Group: "|", // a lane begins with its client
 }
@@ -35,7 +40,7 @@ func scanLane(scan func(...any) error) (s laneState, err error) {
 type laneState struct {
 	operation.Lane
 	failures    int64      // visits in a row that the authority did not answer
-	reason      fault.Code // why it stands still, see reasonOf; "" without trouble
+	reason      fault.Code // why it stands still, see reasonOf; "": it does not
 	trouble     string     // the same for the operator
 	troubleAt   time.Time  // since when; zero without trouble
 	askedUntil  time.Time  // the end of a pause that the authority asked for
@@ -75,8 +80,7 @@ const supplierLanesSQL = "SELECT lane FROM lanes WHERE client_id = $1 AND suppli
 // errDocuments marks trouble of the document store.
 var errDocuments = errors.New("the document cannot be stored")
 
-// reasonOf names what went wrong, as clients and operators read it; "" is
-// trouble of our own that has no published name.
+// reasonOf names what went wrong, as clients and operators read it.
 func reasonOf(err error) fault.Code {
 	var call *url.Error
 	var line net.Error
@@ -84,7 +88,7 @@ func reasonOf(err error) fault.Code {
 	case errors.Is(err, errDocuments):
 		return fault.DocumentsUnavailable
 	case errors.Is(err, correction.ErrMissing), fault.KindOf(err) == fault.Unavailable:
-		return ""
+		return fault.InternalError
 	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly), errors.Is(err, country.ErrNoIdentity):
 		return fault.AuthorityNotConfigured
 	case errors.Is(err, country.ErrCredentials):

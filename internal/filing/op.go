@@ -44,6 +44,7 @@ type progress struct {
 	counted  bool // its crash count is raised for the visit and not yet taken back
 	doubtful bool // sent before, unresolved, and sent again: "not taken" speaks of the last time only
 	told     bool // the authority was asked about it in this visit, and does not hold it
+	unasked  bool // nobody can be asked about it: a person decides
 }
 
 const opFields = operation.Fields + ", stage, tries, crashes, coalesce(started_at, 0), sent_at, due_at"
@@ -78,12 +79,25 @@ func internal() fault.Fault {
 }
 
 // hindrance is the published reason that the authority gave for not taking this
-// one document, while it takes others, and its words; "" where it gave none.
+// one document, while it takes others, and its words; "" where it gave none: it
+// was left out of the call, or a pause is asked for.
 func (o *op) hindrance() (code string, said any) {
 	if o.receipt.Outcome != country.NotTaken || len(o.receipt.Faults) == 0 {
 		return "", nil
 	}
-	return string(o.receipt.Faults[0].Code), operation.EncodeFaults(o.receipt.Faults[:1])
+	why := o.receipt.Faults[0]
+	if why.Code == "" {
+		why.Code = fault.AuthorityError
+	}
+	return string(why.Code), operation.EncodeFaults([]fault.Fault{why})
+}
+
+// notTakenFor is why nothing behind an operation goes on either.
+func notTakenFor(o *op) error {
+	if len(o.receipt.Faults) == 0 {
+		return country.ErrNotTaken
+	}
+	return fmt.Errorf("%w: %s", country.ErrNotTaken, o.receipt.Faults[0].Message)
 }
 
 // chainDue makes links due in the order of the chain, before everything that

@@ -2,6 +2,7 @@ package filing
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -94,12 +95,8 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 	if err := tx.InsertReturning(db.Insert{Table: "retired_operations", Columns: "operation_id,retired_at", Suffix: "ON CONFLICT (operation_id) DO NOTHING"}, marks, nil); err != nil {
 		return fmt.Errorf("mark retired operations: %w", err)
 	}
-	if err := s.reduceFilings(tx, list); err != nil {
-		return err
-	}
-	in := s.db.In("operation_id", "$1")
 	for _, destroy := range []func() error{
-		func() error { return tx.Exec("DELETE FROM bodies WHERE "+in, list) },
+		func() error { return s.destroyRecords(tx, list) },
 		func() error { return exchange.ForgetOperations(tx, s.db, list) },
 		func() error { return lifecycle.Forget(tx, s.db, list) },
 		func() error { return period.Forget(tx, s.db, list) },
@@ -113,27 +110,42 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 	return nil
 }
 
-// reduceFilings leaves of what was filed its place in a chain, its hash and the
-// name under which the authority knows it.
-func (s *Service) reduceFilings(tx *db.Tx, list string) error {
-	reduced, err := db.Collect(tx, func(scan func(...any) error) (row []any, err error) {
+// destroyRecords deletes bodies and leaves of what was filed its place in a chain,
+// its hash and the name under which the authority knows it. On PostgreSQL the owner
+// of the tables does it for us, and looks at the years himself.
+func (s *Service) destroyRecords(tx *db.Tx, list string) error {
+	remains := map[string]string{}
+	rows, err := tx.Query("SELECT operation_id, filing FROM filings WHERE "+s.db.In("operation_id", "$1"), list)
+	if err != nil {
+		return fmt.Errorf("read filings: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
 		var id, text string
 		if err := scan(&id, &text); err != nil {
-			return nil, err
+			return err
 		}
 		full, err := operation.ReadFiling(text, nil)
-		left := country.Filing{OperationID: full.OperationID, Number: full.Number, Kind: full.Kind, Format: full.Format, SHA256: full.SHA256,
-			DedupeKey: full.DedupeKey, Link: full.Link, PreparedAt: full.PreparedAt}
-		return []any{id, operation.EncodeFiling(left), []byte{}}, err
-	}, "SELECT operation_id, filing FROM filings WHERE "+s.db.In("operation_id", "$1"), list)
+		remains[id] = operation.EncodeFiling(country.Filing{OperationID: full.OperationID, Number: full.Number,
+			Kind: full.Kind, Format: full.Format, SHA256: full.SHA256, DedupeKey: full.DedupeKey, Link: full.Link,
+			PreparedAt: full.PreparedAt})
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("read the filings of retired operations: %w", err)
+		return fmt.Errorf("read filings: %w", err)
 	}
-	err = tx.ExecEach("UPDATE filings SET filing = $2, report = $3, receipt = NULL, document = NULL WHERE operation_id = $1", reduced)
-	if err != nil {
-		return fmt.Errorf("reduce the filings of retired operations: %w", err)
+	if s.db.Engine() == "postgres" {
+		text, _ := json.Marshal(remains) // texts always encode
+		return tx.Exec("SELECT forget_records($1, $2)", list, string(text))
 	}
-	return nil
+	reduced := make([][]any, 0, len(remains))
+	for id, text := range remains {
+		reduced = append(reduced, []any{id, text, []byte{}})
+	}
+	const reduce = "UPDATE filings SET filing = $2, report = $3, receipt = NULL, document = NULL WHERE operation_id = $1"
+	if err := tx.ExecEach(reduce, reduced); err != nil {
+		return err
+	}
+	return tx.Exec("DELETE FROM bodies WHERE "+s.db.In("operation_id", "$1"), list)
 }
 
 // loadSet is how many transactions one commit of LoadSettled carries.

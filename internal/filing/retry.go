@@ -21,11 +21,15 @@ type OperationState struct {
 	DueAt                       time.Time // zero: nothing is planned
 }
 
+// AsideFrom is how often an operation was in work when the process ended, before
+// it is set aside.
+const AsideFrom = aloneFrom + crashesMax
+
 // SetAside reports whether an operation was set aside. One that may be at the
 // authority keeps its stage and has no due time; a link of a chain keeps both,
 // and its lane stands still.
 func (s OperationState) SetAside() bool {
-	return s.Stage == Quarantined || s.Status == Processing && s.Crashes > aloneFrom+crashesMax
+	return s.Stage == Quarantined || s.Status == Processing && s.Crashes > AsideFrom
 }
 
 func stateOf(r db.Reader, operationID string) (s OperationState, err error) {

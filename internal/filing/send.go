@@ -158,6 +158,8 @@ func sendFailed(ctx context.Context, b *batch, ops []*op, err error) error {
 		return b.again(ctx, ops)
 	}
 	b.v.s.log.Warn("no clean answer from the authority", "lane", b.v.lease.ID, "filings", len(ops), "error", err)
+	before := b.v.health
+	b.silent = &before
 	b.v.countFailure(err)
 	b.ambiguous = append(b.ambiguous, ops...)
 	return nil

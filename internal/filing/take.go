@@ -39,7 +39,7 @@ type candidate struct {
 
 // aside reports whether an operation that has its place in the lane was set aside.
 func (c candidate) aside() bool {
-	return c.crashes > aloneFrom+crashesMax && (c.stage == Prepared || c.stage == Sent)
+	return c.crashes > AsideFrom && (c.stage == Prepared || c.stage == Sent)
 }
 
 func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
@@ -50,8 +50,8 @@ func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
 // visit takes the count back, see visit.leave. full: others are due behind them.
 func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
 	due, err := candidates(ctx, v)
-	if err != nil {
-		return nil, false, err
+	if err != nil || v.wait.After(v.now()) {
+		return nil, false, err // the authority asked the company for a pause, perhaps in another lane
 	}
 	chosen, err := choose(ctx, v, due)
 	if err != nil || len(chosen.ops) == 0 {
@@ -111,7 +111,10 @@ func candidates(ctx context.Context, v *visit) (due []candidate, err error) {
 			CASE WHEN bytes > 0 THEN bytes ELSE coalesce((SELECT length(b.body) FROM bodies b WHERE b.operation_id = operations.operation_id), 0) END
 			FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3`,
 			v.lease.ID, db.Micros(r.Now()), max(takeMax(v), suspectsLook))
-		return err
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		return v.hearOthers(r)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for due operations: %w", err)
@@ -204,7 +207,7 @@ func stopBehind(v *visit, c candidate) {
 func quarantine(ctx context.Context, v *visit, ops []*op) (rest []*op, err error) {
 	var bad []*op
 	for _, o := range ops {
-		if o.crashes > aloneFrom+crashesMax && o.stage != Quarantined {
+		if o.crashes > AsideFrom && o.stage != Quarantined {
 			bad = append(bad, o)
 		} else {
 			rest = append(rest, o)

@@ -11,8 +11,11 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/filing/filingtest"
 	"tributary/internal/transaction"
 )
 
@@ -433,5 +436,48 @@ func TestWaitingForTheOriginalDoesNotCount(t *testing.T) {
 		r := n.Fails(late, fault.AuthorityUnavailable)
 		same(t, "it still shows what it would have taken back", *r.TotalAmount, -22710)
 		n.Stop()
+	})
+}
+
+// An authority that hangs is told of long before the call ends.
+func TestAHangingAuthorityIsToldOfWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		time.Sleep(50 * time.Second) // its calls may take a minute
+		return o.Take(f), nil
+	}
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
+		time.Sleep(5 * time.Second)
+		same(t, "while it may yet answer", fmt.Sprint(codesOf(n.Show(id))), "[]")
+		time.Sleep(5 * time.Second)
+		same(t, "ten seconds later", fmt.Sprint(codesOf(n.Show(id))), "[authority_unreachable]")
+		same(t, "stage", n.Stage(id), string(filing.Sent))
+		n.Succeeds(id)
+		n.Stop()
+	})
+}
+
+// A clock that was a year ahead has put everything off; the next start, with the
+// right time, does it now. What waits for a person is left alone.
+func TestAfterAClockThatWasAheadNothingWaitsForIt(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newOffice(country.ByNumber)
+		n := newNode(t, d, o.Setup()).Start()
+		supplier := n.Supplier(officeCode, "s1")
+		n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+		n.Stop()
+		id, aside := n.File(invoice(officeCode, supplier, "t2")), n.File(invoice(officeCode, supplier, "t3"))
+		ahead, soon := db.Micros(d.Now().AddDate(1, 0, 0)), db.Micros(d.Now().Add(filing.HopelessAfter))
+		filingtest.ExecSQL(t, d, "UPDATE operations SET due_at = $1 WHERE operation_id = $2", ahead, id)
+		filingtest.ExecSQL(t, d, "UPDATE operations SET stage = 'quarantined', due_at = $1 WHERE operation_id = $2", soon, aside)
+		filingtest.ExecSQL(t, d, "UPDATE lanes SET due_at = $1, asked_until = $1, lease_until = $1, lease_node = 'gone'", ahead)
+		next := newNode(t, d, o.Setup()).Start()
+		next.Succeeds(id)
+		same(t, "what was set aside", next.Stage(aside), string(filing.Quarantined))
+		next.Stop()
 	})
 }

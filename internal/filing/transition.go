@@ -70,9 +70,9 @@ var rules = []rule{
 	{move: moved, from: []Stage{Received}, to: Received, when: "its original says whose it is: it goes to that supplier's lane",
 		columns: []string{"lane", "supplier_id"}, also: "crashes = 0", uncounts: true},
 	{move: putOff, from: []Stage{Received}, to: Received, when: "it could not be prepared; it is tried again later",
-		columns: []string{"due_at"}, also: "crashes = crashes + 1", uncounts: true},
+		columns: []string{"due_at"}, also: "crashes = crashes + 1, doubts = 'internal_error'", uncounts: true},
 	{move: prepared, from: []Stage{Received}, to: Prepared, when: "its exact bytes, and its place in the chain, are stored in the same commit",
-		columns: []string{"supplier_id", "pack_version", "due_at"}, guard: stored},
+		columns: []string{"supplier_id", "pack_version", "due_at"}, also: "doubts = ''", guard: stored},
 	{move: signedAnew, from: []Stage{Prepared}, to: Received, when: "the supplier's credentials were replaced; the authority certainly holds nothing of it, and it is in no chain"},
 	{move: marked, from: []Stage{Prepared, Sent}, to: Sent, when: "its exact bytes are stored; not one of them leaves before this commit",
 		columns: []string{"sent_at"}, also: "tries = tries + 1", guard: stored},
@@ -239,7 +239,7 @@ func deferSuspects(tx *db.Tx, lane string, crashes int64, until time.Time) error
 func hurryAll(tx *db.Tx, d *db.DB, ids []string) error {
 	return tx.Exec("UPDATE operations SET due_at = $1 WHERE "+d.In("operation_id", "$2")+` AND status = 'PROCESSING' AND stage IN ('prepared', 'sent', 'pending')
 		AND coalesce(due_at, 9223372036854775807) > $1 AND crashes <= $3 AND EXISTS (SELECT 1 FROM told t WHERE t.operation_id = operations.operation_id)`,
-		db.Micros(tx.Now()), db.Strings(ids), aloneFrom+crashesMax)
+		db.Micros(tx.Now()), db.Strings(ids), AsideFrom)
 }
 
 // holdOpen keeps an operation that has not ended as it is until the write ends.

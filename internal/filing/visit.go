@@ -1,7 +1,6 @@
 package filing
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -115,7 +114,21 @@ type visit struct {
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
-	return &visit{s: s, lease: lease, lane: lane{at: row.Place}, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, wait: row.askedUntil, acted: row.credentials}}
+	v := &visit{s: s, lease: lease, lane: lane{at: row.Place},
+		health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
+	v.wait = v.asked(row.askedUntil)
+	return v
+}
+
+// askedMax is the longest pause that an authority is granted.
+const askedMax = 24 * time.Hour
+
+// asked is the end of a pause as it was stored; zero: it is over, or a clock stored it that was ahead.
+func (v *visit) asked(until time.Time) time.Time {
+	if until.Sub(v.now()) > askedMax {
+		return time.Time{}
+	}
+	return until
 }
 
 func (v *visit) now() time.Time { return v.s.db.Now() }
@@ -141,9 +154,27 @@ func (v *visit) pause(err error) {
 // applyThrottle obeys the pause an authority asks for.
 func (v *visit) applyThrottle(pause time.Duration) {
 	if pause > 0 {
-		v.wait = maxTime(v.wait, v.now().Add(pause))
+		v.wait = maxTime(v.wait, v.now().Add(min(pause, askedMax)))
 	}
 }
+
+// hearOthers learns of a pause that the authority asked for in another lane of the
+// company: it holds for all of them.
+func (v *visit) hearOthers(r db.Reader) error {
+	if v.limits.Parallel < 2 || v.channel == nil || v.callsNobody() {
+		return nil
+	}
+	var until time.Time
+	if err := r.Row(askedPauseSQL, v.at.Scope, v.at.SupplierID, v.at.Code, operation.Environment(v.at.Live)).
+		Scan(db.NullInstant(&until)); err != nil {
+		return fmt.Errorf("look for a pause: %w", err)
+	}
+	v.wait = maxTime(v.wait, v.asked(until))
+	return nil
+}
+
+const askedPauseSQL = `SELECT max(asked_until) FROM lanes WHERE client_id = $1 AND supplier_id = $2 AND country = $3
+	AND environment = $4`
 
 // rests lets the lane of a held supplier rest; true when it is held.
 func (v *visit) rests() bool {
@@ -263,7 +294,7 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 		return nil
 	}
 	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.subject(),
-		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), cmp.Or(v.reason, "put off"), v.trouble)}
+		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), v.reason, v.trouble)}
 	if age >= HopelessAfter {
 		what.Name = alert.AuthorityUnavailable48h
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/killpoint"
 	"tributary/internal/lease"
 )
@@ -47,6 +48,9 @@ func work(ctx context.Context, v *visit) (stale bool) {
 	case err != nil && ctx.Err() == nil:
 		v.s.log.Error("work a lane", "lane", v.lease.ID, "error", err)
 		v.failed(err)
+		if v.reason == fault.AuthorityError || v.reason == fault.AuthorityUnreachable {
+			v.reason = fault.InternalError // a call that fails is told where it is made: this is our own store
+		}
 	}
 	if held || ctx.Err() != nil || v.failures == 0 {
 		return false

@@ -12,7 +12,8 @@
 // authority without an answer, which repeats; the authority's own name of a
 // message makes the repetition nothing. A message whose filing is not known (yet:
 // it may be faster than the answer to our own call) is looked at again for two
-// days and then kept for a person. Nothing that was refused is stored.
+// days, kept for a person, and forgotten after [KeptDays]. Nothing that was refused
+// is stored, and one address can fill neither the disk nor the log.
 //
 // A message that comes both by a call and from a mailbox is taken once, by the
 // authority's own name for it, which is one for the whole endpoint: where an
@@ -33,6 +34,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"strings"
@@ -41,6 +43,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -69,6 +72,9 @@ type Config struct {
 	Log       *slog.Logger
 	Metrics   prometheus.Registerer // nil: none
 
+	TrustProxy     bool           // the address of a call is the last of X-Forwarded-For
+	SimulatorsFrom []netip.Prefix // where simulated authorities may call from, besides this machine
+
 	Companies *onboarding.Companies // whose mailboxes are looked into; nil: nobody's
 	Alerts    *alert.Alerts         // nil: nobody is told
 
@@ -89,6 +95,8 @@ type Inbox struct {
 	calls *prometheus.CounterVec
 	words *rate.Limiter // strangers must not fill the log
 
+	callers *account.Pace
+
 	fetches *prometheus.CounterVec
 }
 
@@ -105,6 +113,7 @@ const (
 // New registers the metric and returns an inbox.
 func New(c Config) (*Inbox, error) {
 	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20),
+		callers: account.NewPace(callsPerSecond, callsBurst),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total",
 			Help: "Calls from authorities, by country and outcome."}, []string{"country", "outcome"}),
 		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total",
@@ -123,6 +132,11 @@ func (i *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		i.count("", wasUnknown)
 		http.NotFound(w, r)
+		return
+	}
+	if err := i.pace(r); err != nil {
+		i.count(at.Code, wasRefused)
+		i.refuse(w, r, at, err)
 		return
 	}
 	if rest == pathGrant && i.cfg.Grant != nil {
@@ -192,7 +206,7 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	}
 	call := country.Call{Method: r.Method, Path: rest, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body,
 		Client: client, At: i.db.Wall()}
-	messages, reply, err := i.read(at, to, call)
+	messages, reply, err := i.read(at, i.endpointFor(r, at, to), call)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Unauthenticated, kind == fault.Forbidden:
 		return reply, wasRefused, err
@@ -206,7 +220,8 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	// an authority that hangs up has told us all the same
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), storeFor)
 	defer cancel()
-	fresh, err := i.Store(ctx, at, messages)
+	from, _ := i.addressOf(r)
+	fresh, err := i.StoreFrom(ctx, at, account.Network(from), messages)
 	switch {
 	case err != nil:
 		return reply, wasFailed, err

@@ -53,7 +53,7 @@ type house struct {
 	told   chan struct{}
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func build(t *testing.T, d *db.DB, change ...func(*inbox.Config)) *house {
 	t.Helper()
 	h := &house{t: t, d: d, reg: prometheus.NewRegistry(), log: &bytes.Buffer{}, known: map[string]bool{},
 		told: make(chan struct{}, 100)}
@@ -63,8 +63,12 @@ func build(t *testing.T, d *db.DB) *house {
 	must(t, err)
 	t.Cleanup(atlas.Close)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	h.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas,
-		Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: h.reg, HandleMessage: h.hear})
+	cfg := inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log,
+		Metrics: h.reg, HandleMessage: h.hear}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	h.Inbox, err = inbox.New(cfg)
 	must(t, err)
 	server := httptest.NewServer(h.Inbox)
 	t.Cleanup(server.Close)

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"context"
 	"fmt"
 
 	"tributary/internal/db"
@@ -15,4 +16,17 @@ func Retire(tx *db.Tx, d *db.DB, operations []string) error {
 		return fmt.Errorf("destroy messages about retired operations: %w", err)
 	}
 	return nil
+}
+
+// KeptDays is how long messages stay that no filing has taken.
+const KeptDays = 90
+
+// Forget deletes messages that match nothing and whose ids, which begin with the
+// time of arrival, are below one, but for clients under a legal hold, in steps that
+// keep no other write waiting.
+func Forget(ctx context.Context, d *db.DB, held []string, before string) (int, error) {
+	return d.Trim(ctx, db.Trim{Table: "inbox_messages", Key: "message_id", By: "message_id", Before: before,
+		Of:    "taken_at IS NULL AND tries > 0",
+		Where: "due_at IS NULL AND lease_until IS NULL AND NOT coalesce(" + d.In("client_id", "$1") + ", false)",
+		Args:  []any{db.Strings(held)}})
 }

@@ -18,7 +18,7 @@ import (
 
 // queue leases messages that wait for their filing.
 var queue = &lease.Queue[stored]{
-	Table: "inbox_messages", ID: "message_id", Key: "endpoint",
+	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Longest: fmt.Sprint((2 * pauseMax).Microseconds()),
 	Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
 }
 
@@ -65,8 +65,9 @@ func scanStored(scan func(...any) error) (s stored, err error) {
 }
 
 const (
-	knownSQL   = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
-	columns    = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at,client_id,company_id"
+	knownSQL = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
+	columns  = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at,client_id,company_id," +
+		"caller,bytes"
 	lostSQL    = "UPDATE inbox_messages SET tries = tries + 1 WHERE message_id = $1"
 	takenSQL   = "UPDATE inbox_messages SET operation_id = $1, taken_at = $2 WHERE message_id = $3"
 	unknownSQL = `SELECT message_id, country, live, name, handle, raw, received_at, tries FROM inbox_messages
@@ -77,6 +78,7 @@ const (
 type batch struct {
 	messages []country.Message
 	texts    []string
+	caller   string // whose address brought them; "": they were fetched
 }
 
 // encode makes the stored form of messages.
@@ -99,6 +101,12 @@ func encode(at country.Environment, messages []country.Message) ([]string, error
 // Store keeps messages, each once by the authority's own name, and answers how
 // many were new. When it returns they are on disk.
 func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []country.Message) (fresh int, err error) {
+	return i.StoreFrom(ctx, at, "", messages)
+}
+
+// StoreFrom stores what a caller brings, unless too much of it waits already.
+func (i *Inbox) StoreFrom(ctx context.Context, at country.Environment, caller string,
+	messages []country.Message) (fresh int, err error) {
 	if len(messages) == 0 {
 		return 0, nil
 	}
@@ -107,7 +115,7 @@ func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []co
 		return 0, err
 	}
 	err = i.db.Write(ctx, func(tx *db.Tx) error {
-		fresh, err = i.insert(tx, at, country.Mailbox{}, batch{messages, texts})
+		fresh, err = i.insert(tx, at, country.Mailbox{}, batch{messages, texts, caller})
 		return err
 	})
 	if err != nil {
@@ -124,6 +132,14 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 	}
 	// Two calls with one message must not both find it new.
 	if err := tx.Lock("inbox|" + at.String()); err != nil {
+		return 0, err
+	}
+	size := func(n int) int64 { return int64(len(b.messages[n].Raw) + len(b.texts[n])) }
+	sum := int64(0)
+	for n := range b.messages {
+		sum += size(n)
+	}
+	if err := roomFor(tx, b.caller, sum); err != nil {
 		return 0, err
 	}
 	var client, company any
@@ -146,7 +162,8 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 		fresh++
 		now := db.Micros(tx.Now())
 		raw := append([]byte{}, m.Raw...)
-		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client, company}
+		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client,
+			company, db.Null(b.caller), size(n)}
 		if err := tx.Insert("inbox_messages", columns, row); err != nil {
 			return 0, err
 		}

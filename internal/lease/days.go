@@ -30,17 +30,23 @@ type span struct{ from, to string } // to is behind the last
 const spansMargin = 24 * time.Hour
 
 // where is the condition for a column, with its arguments behind n others: it begins with AND.
+//
+// It is there to choose partitions, not rows. PostgreSQL takes a lower and an
+// upper bound of one column for a narrow range, half a row in a hundred, and
+// would read the whole day by its ids rather than walk the index of what is due:
+// 0.3 of the deliveries. An upper bound that stands in an array is no part of a
+// range to it, and prunes all the same.
 func (s *spans) where(column string, n int) string {
 	if s == nil {
 		return ""
 	}
 	text := fmt.Sprintf("%s >= $%d", column, n+1)
 	if !s.endless {
-		text += fmt.Sprintf(" AND %s < $%d", column, n+2)
+		text += fmt.Sprintf(" AND %s < ANY(ARRAY[$%d::text])", column, n+2)
 		n++
 	}
 	if s.old.to != "" {
-		text = fmt.Sprintf("(%s OR %s >= $%d AND %s < $%d)", text, column, n+2, column, n+3)
+		text = fmt.Sprintf("(%s OR %s >= $%d AND %s < ANY(ARRAY[$%d::text]))", text, column, n+2, column, n+3)
 	}
 	return " AND " + text
 }

@@ -49,6 +49,9 @@ type Queue[T any] struct {
 	// IDFrom is the least id that could be made at an instant, where the table may stand in
 	// partitions by it. Columns then have {AND OPEN} where they look for open rows of the table itself. Nil: it does not.
 	IDFrom func(at time.Time) string
+	// Longest is how far ahead, in microseconds, a row may be due by a pause of its own, or the lease of who holds it: an
+	// expression of its columns. What is due later a wrong clock has put off. "": nobody can say.
+	Longest string
 	// one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
 	Group string
 }
@@ -59,6 +62,8 @@ type Queue[T any] struct {
 type Feed struct {
 	Table  string
 	Column string // holds the queue row's id
+
+	Longest string // as that of the queue, of its own rows
 
 	Parts   [][2]string              // columns that a row gets when it is made, with their types in PostgreSQL
 	PartsOf func(id string) []string // what they hold, as text, told by its id

@@ -38,6 +38,7 @@ type Pump[T any] struct {
 	InFlight int           // rows in work at the same time
 	Poll     time.Duration // looks for due rows at least that often; default 1 s
 	Grace    time.Duration // how long work in progress may go on after Run's ctx ended; default 5 s
+	TurnMost time.Duration // how long a claim waits for other work of this process, see db.Pace; 0: as long as it takes
 
 	mu    sync.Mutex
 	held  map[*Lease[T]]*inWork
@@ -80,6 +81,9 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 		return err
 	}
 	p.setUp()
+	if err := p.Queue.recall(ctx, p.DB); err != nil && p.Log != nil && ctx.Err() == nil {
+		p.Log.Error("begin to work", "error", err) // they come by themselves, later
+	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	wake, leave := p.DB.Listen(p.Queue.Table)
@@ -128,13 +132,24 @@ func (p *Pump[T]) setUp() {
 	}
 }
 
+// turn waits for other work of this process. A claim mostly waits itself; what it
+// writes is paid for where it is written.
+func (p *Pump[T]) turn(ctx context.Context) {
+	if p.TurnMost > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.TurnMost)
+		defer cancel()
+	}
+	p.DB.Pace().Turn(ctx)()
+}
+
 // claim takes rows for the free slots and has them worked; true when there may be more at once.
 func (p *Pump[T]) claim(ctx context.Context, work func(leases []*Lease[T], asked time.Time)) (more bool) {
 	free := p.free()
 	if free < p.claimFrom() {
 		return false
 	}
-	p.DB.Pace().Turn(ctx)() // it mostly waits; what it writes is paid for where it is written
+	p.turn(ctx)
 	select {
 	case <-p.old:
 		p.memory.low.forget()

@@ -54,9 +54,14 @@ func RunTasks(ctx context.Context, d *db.DB, tasks ...Task) error {
 		t.tasks[one.name] = one
 	}
 	err := d.Write(ctx, func(tx *db.Tx) error {
-		for name := range t.tasks {
+		for name, task := range t.tasks {
 			if err := tx.Exec("INSERT INTO periodic_tasks (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name,
 				db.Micros(tx.Now())); err != nil {
+				return err
+			}
+			// A clock that was ahead has put it off.
+			if err := tx.Exec("UPDATE periodic_tasks SET due_at = $2 WHERE name = $1 AND due_at > $3", name, db.Micros(tx.Now()),
+				db.Micros(tx.Now().Add(max(task.every, Term)))); err != nil {
 				return err
 			}
 		}

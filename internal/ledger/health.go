@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
@@ -19,23 +20,27 @@ const (
 	lanesLook    = 10_000
 )
 
-// Authority is how things stand with one country.
+// callsLook is how far back calls tell how an authority is.
+const callsLook = 24 * time.Hour
+
+// Authority is how things stand with one environment of a country's authority.
 type Authority struct {
-	Country     string
-	Files       bool // false: the country has documents only
-	Queued      int
-	QueuedMore  bool      // there are more than were looked at
-	OldestAt    time.Time // acceptance of the oldest that is queued
-	Failing     int       // lanes that stand still because the authority does not answer
-	Credentials int       // lanes that stand still because of their supplier's credentials
-	Outage      *Outage   // nil: every call is answered
+	At         country.Environment
+	Files      bool // false: the country has documents only
+	Queued     int
+	QueuedMore bool      // there are more than were looked at
+	OldestAt   time.Time // acceptance of the oldest that is queued
+	Waits      []Waiting // what waits for something, by reason
+	Outage     *Outage   // of the lane that has been in trouble longest; nil: none is
+	AnsweredAt time.Time // of the last day's calls the last one that was answered; zero: none was
+	Calls      int64     // in the last day
+	Unanswered int64
 }
 
-// Outage is what is known of an authority that does not answer.
+// Outage is what is known of a lane that stands still.
 type Outage struct {
-	Since                time.Time // of the lane that has waited longest
-	Lanes                int
-	Failures             int64 // calls in a row, of that lane
+	Since                time.Time
+	Failures             int64 // visits in a row
 	Reason               fault.Code
 	Trouble              string
 	NextAt               time.Time
@@ -43,19 +48,30 @@ type Outage struct {
 	ClientID, SupplierID string
 }
 
-// Health answers how things stand with every country that has something queued
-// or standing still, by code.
+// Health answers how things stand with every environment that somebody uses: in
+// which something is queued or waits, or that was called in the last day.
 func (s *Ledger) Health(ctx context.Context) (list []Authority, err error) {
-	all := map[string]*Authority{}
-	of := func(code string) *Authority {
-		if all[code] == nil {
-			pack, known := s.cfg.Atlas.Pack(code)
-			all[code] = &Authority{Country: code, Files: known && pack.Connect != nil}
+	all := map[country.Environment]*Authority{}
+	of := func(at country.Environment) *Authority {
+		if all[at] == nil {
+			pack, known := s.cfg.Atlas.Pack(at.Code)
+			all[at] = &Authority{At: at, Files: known && pack.Connect != nil}
 		}
-		return all[code]
+		return all[at]
 	}
+	var now time.Time
 	err = s.db.Read(ctx, func(r db.Reader) error {
-		if err := queuedByCountry(r, of); err != nil {
+		clear(all) // a read may run twice
+		now = r.Now()
+		waits, err := Waits(r)
+		if err != nil {
+			return err
+		}
+		for _, w := range waits {
+			a := of(w.At)
+			a.Waits = append(a.Waits, w)
+		}
+		if err := queuedByEnvironment(r, of); err != nil {
 			return err
 		}
 		return failingLanes(r, of)
@@ -63,67 +79,74 @@ func (s *Ledger) Health(ctx context.Context) (list []Authority, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the health of authorities: %w", err)
 	}
+	counts, err := s.Counts(ctx, now.Add(-callsLook), now.Add(time.Minute), time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range counts {
+		if c.Calls == 0 {
+			continue
+		}
+		a := of(c.Environment)
+		a.Calls, a.Unanswered = a.Calls+c.Calls, a.Unanswered+c.CallsFailed
+		if c.Calls > c.CallsFailed {
+			a.AnsweredAt = c.At
+		}
+	}
 	for _, a := range all {
 		list = append(list, *a)
 	}
-	slices.SortFunc(list, func(a, b Authority) int { return cmp.Compare(a.Country, b.Country) })
+	slices.SortFunc(list, func(a, b Authority) int { return cmp.Compare(a.At.String(), b.At.String()) })
 	return list, nil
 }
 
-// queuedByCountry looks at what is due, the longest waiting first.
-func queuedByCountry(r db.Reader, of func(string) *Authority) error {
+// queuedByEnvironment looks at what is due, the longest waiting first.
+func queuedByEnvironment(r db.Reader, of func(country.Environment) *Authority) error {
 	type row struct {
-		code   string
+		at     country.Environment
 		n      int
 		oldest int64
 	}
 	rows, err := db.Collect(r, func(scan func(...any) error) (w row, err error) {
-		return w, scan(&w.code, &w.n, &w.oldest)
+		var live bool
+		err = scan(&w.at.Code, &live, &w.n, &w.oldest)
+		w.at.Live = country.Live(live)
+		return w, err
 	}, queuedSQL, queueScanMax)
 	if err != nil {
 		return err
 	}
 	total := 0
 	for _, w := range rows {
-		a := of(w.code)
+		a := of(w.at)
 		a.Queued, a.OldestAt = w.n, db.FromMicros(w.oldest)
 		total += w.n
 	}
 	for _, w := range rows {
-		of(w.code).QueuedMore = total >= queueScanMax
+		of(w.at).QueuedMore = total >= queueScanMax
 	}
 	return nil
 }
 
-const queuedSQL = `SELECT country, count(*), min(accepted_at) FROM
-	(SELECT country, accepted_at FROM operations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $1) AS q GROUP BY country`
+const queuedSQL = `SELECT country, live, count(*), min(accepted_at) FROM
+	(SELECT country, live, accepted_at FROM operations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $1) AS q GROUP BY country, live`
 
-func failingLanes(r db.Reader, of func(string) *Authority) error {
+func failingLanes(r db.Reader, of func(country.Environment) *Authority) error {
 	rows, err := r.Query(failingSQL, lanesLook)
 	if err != nil {
 		return err
 	}
 	return rows.Each(func(scan func(...any) error) error {
-		var name string
-		var next, since time.Time
-		var failures int64
-		var reason fault.Code
-		var trouble string
-		at, err := operation.ScanLane(scan, &name, db.NullInstant(&next), &failures, &reason, &trouble, db.NullInstant(&since))
+		var o Outage
+		at, err := operation.ScanLane(scan, &o.Lane, db.NullInstant(&o.NextAt), &o.Failures, &o.Reason, &o.Trouble,
+			db.NullInstant(&o.Since))
 		if err != nil {
 			return err
 		}
-		a := of(at.Code)
-		if reason == fault.CredentialsInvalid {
-			a.Credentials++
-			return nil
+		o.ClientID, o.SupplierID = at.Scope, at.SupplierID
+		if a := of(at.Environment()); a.Outage == nil || o.Since.Before(a.Outage.Since) {
+			a.Outage = &o
 		}
-		a.Failing++
-		if a.Outage == nil || since.Before(a.Outage.Since) {
-			a.Outage = &Outage{Since: since, Failures: failures, Reason: reason, Trouble: trouble, NextAt: next, Lane: name,
-				ClientID: at.Scope, SupplierID: at.SupplierID}
-		}
-		a.Outage.Lanes = a.Failing
 		return nil
 	})
 }

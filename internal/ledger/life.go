@@ -145,6 +145,15 @@ func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
 	return l, nil
 }
 
+// NumberOf is the number of an operation's document; "" of an unknown one.
+func NumberOf(r db.Reader, operationID string) (number string, err error) {
+	err = r.Row("SELECT number FROM operations WHERE operation_id = $1", operationID).Scan(&number)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return number, err
+}
+
 func summaryOf(r db.Reader, operationID string) (Summary, error) {
 	one, err := scanSummary(r.Row("SELECT "+summaryColumns+" FROM operations o WHERE o.operation_id = $1", operationID).Scan)
 	if errors.Is(err, db.ErrNoRows) {

@@ -221,7 +221,7 @@ func TestRetryReleasesWhatWasSetAside(t *testing.T) {
 			db.Micros(d.Now().Add(time.Hour)), unsent)
 		execSQL(t, d, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", sent)
 		for _, id := range []string{unsent, sent} {
-			if w := life(n, id).Wait; w.Why != ledger.WhyQuarantine || !w.CanRetry {
+			if w := life(n, id).Wait; w.Why != ledger.WhyHeld || !w.CanRetry || !w.Release || !w.NextAt.IsZero() {
 				t.Errorf("%+v", w)
 			}
 			after, err := n.Retry(t.Context(), id, nil)
@@ -274,11 +274,11 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 			t.Fatalf("%+v", health)
 		}
 		h := health[0]
-		if h.Country != byNumber || !h.Files || h.Queued != 1 || h.QueuedMore || h.Failing != 1 || h.Credentials != 0 ||
-			!h.OldestAt.Equal(life(n, id).AcceptedAt) {
+		if h.At.String() != byNumber+".test" || !h.Files || h.Queued != 1 || h.QueuedMore || len(h.Waits) != 2 ||
+			h.Calls != 1 || h.Unanswered != 1 || !h.AnsweredAt.IsZero() || !h.OldestAt.Equal(life(n, id).AcceptedAt) {
 			t.Errorf("%+v", h)
 		}
-		if o := h.Outage; o == nil || o.Lanes != 1 || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() ||
+		if o := h.Outage; o == nil || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() ||
 			o.NextAt.IsZero() || o.SupplierID != life(n, id).SupplierID {
 			t.Errorf("%+v", h.Outage)
 		}
@@ -296,10 +296,10 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 		n.Succeeds(id)
 		n.Until("the waiting one is settled, too", func() bool {
 			h, err := n.Health(t.Context())
-			return err == nil && len(h) == 0
+			return err == nil && len(h) == 1 && h[0].Queued == 0 && len(h[0].Waits) == 0 && !h[0].AnsweredAt.IsZero()
 		})
 		execSQL(t, d, "UPDATE lanes SET failures = 3, trouble = 'given up', trouble_at = 1")
-		if h, err := n.Health(t.Context()); err != nil || len(h) != 0 {
+		if h, err := n.Health(t.Context()); err != nil || len(h) != 1 || h[0].Outage != nil {
 			t.Errorf("a lane with nothing to send is in trouble: %+v, %v", h, err)
 		}
 	})
@@ -323,12 +323,13 @@ func TestCountsAddUp(t *testing.T) {
 			must(t, err)
 			var sum ledger.Count
 			for _, c := range counts {
-				if c.Country != byNumber || c.At.Minute() != 0 {
+				if c.Environment.Code != byNumber || c.Environment.Live || c.At.Minute() != 0 {
 					t.Errorf("%s: %+v", when, c)
 				}
 				sum.Accepted, sum.Succeeded, sum.Failed = sum.Accepted+c.Accepted, sum.Succeeded+c.Succeeded, sum.Failed+c.Failed
+				sum.Calls, sum.CallsFailed, sum.CallsTook = sum.Calls+c.Calls, sum.CallsFailed+c.CallsFailed, sum.CallsTook+c.CallsTook
 			}
-			if sum.Accepted != 2 || sum.Succeeded != 1 || sum.Failed != 1 {
+			if sum.Accepted != 2 || sum.Succeeded != 1 || sum.Failed != 1 || sum.Calls < 2 || sum.CallsFailed != 0 || sum.CallsTook == 0 {
 				t.Errorf("%s: %+v", when, sum)
 			}
 		}

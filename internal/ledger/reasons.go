@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // Meaning explains a reason for a wait to an operator.
@@ -27,18 +29,28 @@ func Meanings() []Meaning { return slices.Clone(meanings) }
 // Advice is what an operator can do about a reason; "" where nothing is to be done.
 func (w Why) Advice() string {
 	for _, m := range meanings {
-		if Why(m.Code) == w || w == WhyQuarantine && m.Code == fault.Held {
+		if Why(m.Code) == w {
 			return m.Do
 		}
 	}
 	return ""
 }
 
+// AdviceAt is the advice for an environment: what it lacks is named, with the
+// command that sets it.
+func (w Why) AdviceAt(atlas *country.Atlas, at country.Environment) string {
+	if command := country.SetCommand(at, atlas.Missing(at)); w == WhyUnconfigured && command != "" {
+		return "`" + command + "`. Filing resumes within seconds."
+	}
+	return w.Advice()
+}
+
 var meanings = []Meaning{
 	{fault.AuthorityNotConfigured,
 		"Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
 		"`tributary authority list` shows what is missing; set it with `tributary authority set CC.live --url https://…`. Filing resumes within seconds."},
-	{fault.AuthorityUnreachable, "The authority does not respond: no connection, or a timeout.",
+	{fault.AuthorityUnreachable,
+		"The authority does not respond: no connection, a timeout, or a call that takes longer than eight seconds.",
 		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},
 	{fault.AuthorityError, "The authority returned an error that says nothing about the document, for example HTTP 503.",
 		"Read the last error and the authority's notices; a wrong address can answer like this too. It retries automatically."},
@@ -57,7 +69,9 @@ var meanings = []Meaning{
 	{fault.BehindAnother, "An earlier attempt, its original or another correction of that has not finished.",
 		"See what it waits for: the reason is shown there."},
 	{fault.Held, "An operator must act first: after a restored backup, or because the service crashed repeatedly while processing it.",
-		"After a restore see `tributary recovery`; release a single transaction with *Retry now*."},
+		"After a restore see `tributary recovery`; release a single transaction with *Release* on its page."},
+	{fault.InternalError, "The service failed while processing it; nothing is known to be wrong with the document or the authority.",
+		"Read the log for the operation and report the error. It retries automatically; after repeated failures it is held."},
 }
 
 // Waiting is how much waits at one environment of an authority for one reason.
@@ -98,22 +112,26 @@ func (s *Ledger) Waits(ctx context.Context) (list []Waiting, err error) {
 }
 
 // reasonSQL is the reason of an operation in lane l at an instant, the same as
-// waitOf tells. One whose lane is held is being worked on and waits for nothing.
+// waitOf tells. One whose lane is held is being worked on: without a reason from
+// before it waits for nothing.
 func reasonSQL(operation, now string) string {
-	return strings.NewReplacer("o.", operation+".", "NOW", now).Replace(`CASE
+	return strings.NewReplacer("o.", operation+".", "NOW", now, "CRASHES", strconv.Itoa(filing.AsideFrom),
+		"UNANSWERED", strconv.FormatInt(unansweredAfter.Microseconds(), 10)).Replace(`CASE
 	WHEN o.stage IN ('waiting', 'blocked') THEN 'behind_another'
-	WHEN o.stage = 'quarantined' OR o.due_at IS NULL AND o.doubts = '' THEN 'held'
+	WHEN o.stage = 'quarantined' OR o.crashes > CRASHES OR o.due_at IS NULL AND o.doubts = '' AND o.stage <> 'pending' THEN 'held'
 	WHEN l.reason <> '' THEN l.reason
-	WHEN l.lease_until > NOW THEN ''
+	WHEN l.lease_until > NOW AND o.stage = 'sent' AND o.sent_at <= NOW - UNANSWERED AND o.due_at <= NOW
+		THEN 'authority_unreachable'
 	WHEN o.doubts <> '' THEN o.doubts
+	WHEN l.lease_until > NOW THEN ''
 	WHEN o.stage = 'sent' THEN 'outcome_unknown'
-	WHEN l.asked_until > NOW THEN 'authority_wait'
+	WHEN l.asked_until > NOW AND o.stage <> 'pending' THEN 'authority_wait'
 	ELSE '' END`)
 }
 
 // waitsSQL looks at what is open by its two indexes, the longest waiting first.
 func waitsSQL() string {
-	const columns = "operation_id, country, live, supplier_id, accepted_at, stage, doubts, lane, due_at"
+	const columns = "operation_id, country, live, supplier_id, accepted_at, stage, crashes, doubts, lane, due_at, sent_at"
 	return `SELECT country, live, reason, count(*), count(DISTINCT supplier_id), min(accepted_at) FROM (
 	SELECT u.country, u.live, u.supplier_id, u.accepted_at, ` + reasonSQL("u", "$2") + ` AS reason FROM
 		(SELECT * FROM (SELECT ` + columns + ` FROM operations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $1) AS due UNION ALL

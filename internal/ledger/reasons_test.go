@@ -89,5 +89,14 @@ func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
 		if got := count(); len(got) != 0 {
 			t.Errorf("what has its turn to come is counted: %+v", got)
 		}
+		// A call that takes long is told of while it lasts.
+		execSQL(t, d, "UPDATE lanes SET lease_until = $1 WHERE lane = $2", db.Micros(d.Now().Add(time.Hour)), lane)
+		for ago, want := range map[time.Duration]int{time.Second: 0, time.Minute: 1} {
+			execSQL(t, d, "UPDATE operations SET stage = 'sent', due_at = 1, sent_at = $1 WHERE operation_id = $2", db.Micros(d.Now().Add(-ago)), id)
+			got, why := count(), life(n, id).Wait.Why
+			if len(got) != want || want == 1 && got[0].Code != fault.AuthorityUnreachable || (why == ledger.WhyUnreachable) != (want == 1) {
+				t.Errorf("a call of %s is counted as %+v and shown as %s", ago, got, why)
+			}
+		}
 	})
 }

@@ -128,9 +128,6 @@ func (w *Wait) warnings(s Summary, now time.Time) (list []fault.Fault) {
 		}
 	}
 	code := fault.Code(w.Why)
-	if w.Why == WhyQuarantine {
-		code = fault.Held
-	}
 	if doubt := fault.Code(s.Doubt); doubt != code {
 		add(doubt)
 	}
@@ -159,6 +156,7 @@ var waits = map[fault.Code]string{
 	fault.DocumentsUnavailable:   "document storage is unavailable; the document will be created once it is back",
 	fault.BehindAnother:          "an earlier attempt, or the transaction this one corrects, is still in progress",
 	fault.Held:                   "the transaction is on hold until the operator releases it",
+	fault.InternalError:          "the service could not process the transaction yet; it is tried again",
 }
 
 // attach adds the documents, whose addresses are made fresh for every answer.

@@ -42,6 +42,7 @@ type Query struct {
 	Country  string // upper case
 	ClientID string
 	Kind     transaction.Kind
+	Live     *bool      // nil: live and test
 	Reason   fault.Code // why it waits
 	Amount   *int64     // the total; its sign does not matter
 	From, To time.Time  // of acceptance; From inclusive, To exclusive
@@ -358,6 +359,9 @@ func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 		if narrow[1] != "" {
 			add(narrow[0], narrow[1])
 		}
+	}
+	if q.Live != nil {
+		add("o.live = ?", *q.Live)
 	}
 	if q.Amount != nil {
 		add("EXISTS (SELECT 1 FROM operation_terms t WHERE t.term = ? AND t.operation_id = o.operation_id)", amountTerm(*q.Amount))

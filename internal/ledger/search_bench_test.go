@@ -144,7 +144,7 @@ func (s *stock) put(tx *db.Tx, ids []string, from int, result string) error {
 	}
 	if from%(10*fillSet) == 0 {
 		for _, code := range []string{byNumber, byHash, byKey, byChain} {
-			counts = append(counts, []any{tx.Now().Unix()/60 - int64(from/fillSet%10_000), code, fmt.Sprint("n", from), 1, 1, 0})
+			counts = append(counts, []any{tx.Now().Unix()/60 - int64(from/fillSet%10_000), code, false, fmt.Sprint("n", from), 1, 1, 0, 1, 0, 1})
 		}
 	}
 	for _, set := range []struct {
@@ -154,7 +154,7 @@ func (s *stock) put(tx *db.Tx, ids []string, from int, result string) error {
 		{"operations", "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,lane,stage,status,due_at,pack_version,settled_at,result", operations},
 		{"bodies", "operation_id,body,warnings", bodies},
 		{"webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,created_at", events},
-		{"transaction_counts", "minute,country,node,accepted,succeeded,failed", counts},
+		{"transaction_counts", "minute,country,live,node,accepted,succeeded,failed,calls,calls_failed,calls_took", counts},
 	} {
 		if err := tx.Insert(set.table, set.columns, set.rows...); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/filing"
 )
@@ -24,16 +25,17 @@ const (
 	minutesPerDay  = 24 * minutesPerHour
 )
 
-// counted is what happened to transactions in some time.
-type counted struct{ accepted, succeeded, failed int64 }
+// counted is what happened in some time: to transactions, and in calls to their authority.
+type counted struct{ accepted, succeeded, failed, calls, callsFailed, callsTook int64 }
 
 func (c counted) plus(o counted) counted {
-	return counted{c.accepted + o.accepted, c.succeeded + o.succeeded, c.failed + o.failed}
+	return counted{c.accepted + o.accepted, c.succeeded + o.succeeded, c.failed + o.failed,
+		c.calls + o.calls, c.callsFailed + o.callsFailed, c.callsTook + o.callsTook}
 }
 
 type minuteKey struct {
-	minute  int64
-	country string
+	minute int64
+	at     country.Environment
 }
 
 type dayKey struct {
@@ -42,7 +44,7 @@ type dayKey struct {
 }
 
 // Tally counts for plots: in memory, stored every few seconds as one row per
-// minute and country and one per day and client.
+// minute and environment and one per day and client.
 //
 // Failure policy: counts are for looking at. A process that is killed loses
 // those of its last seconds; the transactions themselves are counted by nobody
@@ -82,10 +84,13 @@ func (t *Tally) add(now time.Time, events []filing.Tallied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range events {
-		at, day, n := minuteKey{minute, e.Country}, dayKey{minute / minutesPerDay, e.ClientID},
-			counted{e.Accepted, e.Succeeded, e.Failed}
+		n := counted{e.Accepted, e.Succeeded, e.Failed, e.Calls, e.CallsFailed, e.CallsTook.Microseconds()}
+		at := minuteKey{minute, country.Environment{Code: e.Country, Live: e.Live}}
 		t.minutes[at] = t.minutes[at].plus(n)
-		t.days[day] = t.days[day].plus(n)
+		if e.ClientID != "" { // a call is of many clients
+			day := dayKey{minute / minutesPerDay, e.ClientID}
+			t.days[day] = t.days[day].plus(n)
+		}
 		t.total.Add(n.accepted + n.succeeded + n.failed)
 	}
 	if t.timer == nil && !t.closed {
@@ -136,17 +141,18 @@ func (t *Tally) giveBack(minutes map[minuteKey]counted, days map[dayKey]counted)
 }
 
 const (
-	addCountsSQL = `INSERT INTO transaction_counts (minute, country, node, accepted, succeeded, failed) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (minute, country, node) DO UPDATE SET accepted = transaction_counts.accepted + excluded.accepted,
-		succeeded = transaction_counts.succeeded + excluded.succeeded, failed = transaction_counts.failed + excluded.failed`
-	addUsageSQL = `INSERT INTO transaction_usage (day, client_id, accepted, succeeded, failed) VALUES ($1, $2, $3, $4, $5)
+	countColumns = "minute, country, live, node, accepted, succeeded, failed, calls, calls_failed, calls_took"
+	countAdds    = ` ON CONFLICT (minute, country, live, node) DO UPDATE SET accepted = transaction_counts.accepted + excluded.accepted,
+		succeeded = transaction_counts.succeeded + excluded.succeeded, failed = transaction_counts.failed + excluded.failed,
+		calls = transaction_counts.calls + excluded.calls, calls_failed = transaction_counts.calls_failed + excluded.calls_failed,
+		calls_took = transaction_counts.calls_took + excluded.calls_took`
+	countSums    = "sum(accepted), sum(succeeded), sum(failed), sum(calls), sum(calls_failed), sum(calls_took)"
+	addCountsSQL = "INSERT INTO transaction_counts (" + countColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)" + countAdds
+	addUsageSQL  = `INSERT INTO transaction_usage (day, client_id, accepted, succeeded, failed) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (day, client_id) DO UPDATE SET accepted = transaction_usage.accepted + excluded.accepted,
 		succeeded = transaction_usage.succeeded + excluded.succeeded, failed = transaction_usage.failed + excluded.failed`
-	rollUpSQL = `INSERT INTO transaction_counts (minute, country, node, accepted, succeeded, failed)
-		SELECT minute - minute % 60, country, '', sum(accepted), sum(succeeded), sum(failed) FROM transaction_counts
-		WHERE minute < $1 AND node <> '' GROUP BY minute - minute % 60, country
-		ON CONFLICT (minute, country, node) DO UPDATE SET accepted = transaction_counts.accepted + excluded.accepted,
-		succeeded = transaction_counts.succeeded + excluded.succeeded, failed = transaction_counts.failed + excluded.failed`
+	rollUpSQL = "INSERT INTO transaction_counts (" + countColumns + ") SELECT minute - minute % 60, country, live, '', " + countSums +
+		" FROM transaction_counts WHERE minute < $1 AND node <> '' GROUP BY minute - minute % 60, country, live" + countAdds
 )
 
 // flush stores what was counted. Rows go in one order, so that nodes that store
@@ -160,7 +166,8 @@ func (t *Tally) flush(ctx context.Context) error {
 	}
 	var counts, usage [][]any
 	for k, c := range minutes {
-		counts = append(counts, []any{k.minute, k.country, t.db.Node(), c.accepted, c.succeeded, c.failed})
+		counts = append(counts, []any{k.minute, k.at.Code, bool(k.at.Live), t.db.Node(), c.accepted, c.succeeded, c.failed,
+			c.calls, c.callsFailed, c.callsTook})
 	}
 	for k, c := range days {
 		usage = append(usage, []any{k.day, k.clientID, c.accepted, c.succeeded, c.failed})
@@ -168,7 +175,12 @@ func (t *Tally) flush(ctx context.Context) error {
 	inOrder := func(a, b []any) int {
 		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), cmp.Compare(a[1].(string), b[1].(string)))
 	}
-	slices.SortFunc(counts, inOrder)
+	slices.SortStableFunc(counts, func(a, b []any) int { // of one country test before live
+		if c := inOrder(a, b); c != 0 || a[2] == b[2] {
+			return c
+		}
+		return map[bool]int{false: -1, true: 1}[a[2].(bool)]
+	})
 	slices.SortFunc(usage, inOrder)
 	err := t.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock("transaction counts"); err != nil {
@@ -206,22 +218,24 @@ func (t *Tally) pending(from, to int64) (list []Count) {
 	defer t.mu.Unlock()
 	for k, c := range t.minutes {
 		if k.minute >= from && k.minute < to {
-			list = append(list, Count{At: time.Unix(k.minute*60, 0).UTC(), Country: k.country, Accepted: c.accepted,
-				Succeeded: c.succeeded, Failed: c.failed})
+			list = append(list, Count{At: time.Unix(k.minute*60, 0).UTC(), Environment: k.at, Accepted: c.accepted,
+				Succeeded: c.succeeded, Failed: c.failed, Calls: c.calls, CallsFailed: c.callsFailed, CallsTook: c.callsTook})
 		}
 	}
 	return list
 }
 
-// Count is what happened in a country in one step of a plot.
+// Count is what happened in an environment in one step of a plot.
 type Count struct {
 	At                          time.Time // its beginning
-	Country                     string
+	Environment                 country.Environment
 	Accepted, Succeeded, Failed int64
+	Calls, CallsFailed          int64
+	CallsTook                   int64 // microseconds, of all of them
 }
 
 // Counts answers what happened between two instants in steps of whole minutes,
-// by time and country; steps in which nothing happened are not there. Minutes
+// by time and environment; steps in which nothing happened are not there. Minutes
 // that are older than a day are known by the hour.
 func (s *Ledger) Counts(ctx context.Context, from, to time.Time, step time.Duration) ([]Count, error) {
 	minutes := max(1, int64(step/time.Minute))
@@ -230,11 +244,13 @@ func (s *Ledger) Counts(ctx context.Context, from, to time.Time, step time.Durat
 	err := s.db.Read(ctx, func(r db.Reader) (err error) {
 		list, err = db.Collect(r, func(scan func(...any) error) (c Count, err error) {
 			var minute int64
-			err = scan(&minute, &c.Country, &c.Accepted, &c.Succeeded, &c.Failed)
-			c.At = time.Unix(minute*60, 0).UTC()
+			var live bool
+			err = scan(&minute, &c.Environment.Code, &live, &c.Accepted, &c.Succeeded, &c.Failed, &c.Calls, &c.CallsFailed, &c.CallsTook)
+			c.At, c.Environment.Live = time.Unix(minute*60, 0).UTC(), country.Live(live)
 			return c, err
-		}, `SELECT minute - minute % $3, country, sum(accepted), sum(succeeded), sum(failed) FROM transaction_counts
-			WHERE minute >= $1 AND minute < $2 GROUP BY minute - minute % $3, country ORDER BY 1, 2 LIMIT $4`, first, end, minutes, tallyStepsMax)
+		}, "SELECT minute - minute % $3, country, live, "+countSums+` FROM transaction_counts
+			WHERE minute >= $1 AND minute < $2 GROUP BY minute - minute % $3, country, live ORDER BY 1, 2, 3 LIMIT $4`, first, end, minutes, tallyStepsMax)
+		slices.SortFunc(list, Count.compare)
 		return err
 	})
 	if err != nil {
@@ -250,16 +266,21 @@ func (s *Ledger) Counts(ctx context.Context, from, to time.Time, step time.Durat
 
 // addCount adds to the step that is there, or puts a new one where it belongs.
 func addCount(list []Count, c Count) []Count {
-	i, there := slices.BinarySearchFunc(list, c, func(a, b Count) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Country, b.Country))
-	})
+	i, there := slices.BinarySearchFunc(list, c, Count.compare)
 	if !there {
 		return slices.Insert(list, i, c)
 	}
 	list[i].Accepted += c.Accepted
 	list[i].Succeeded += c.Succeeded
 	list[i].Failed += c.Failed
+	list[i].Calls += c.Calls
+	list[i].CallsFailed += c.CallsFailed
+	list[i].CallsTook += c.CallsTook
 	return list
+}
+
+func (c Count) compare(o Count) int {
+	return cmp.Or(c.At.Compare(o.At), cmp.Compare(c.Environment.String(), o.Environment.String()))
 }
 
 // Usage is what a client used in a day.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +15,15 @@ import (
 	"tributary/internal/filing"
 )
 
-// Why an operation is not settled. What clients are told as well has the name of
-// its published code.
+// Why an operation is not settled. One that waits for something has the name of
+// its published code, the same for everybody.
 type Why string
 
-// The reasons.
+// The reasons. The first three are no waits: the operation moves by itself.
 const (
-	WhyQueued     Why = "queued"          // due; its lane has not come to it yet
-	WhyInWork     Why = "in_work"         // its lane is being worked right now
-	WhyAnswer     Why = "awaiting_answer" // the authority has it and has not decided
-	WhyPutOff     Why = "put_off"         // it could not be prepared or was refused for now; retried later
-	WhyQuarantine Why = "quarantined"     // set aside until an operator releases it. Clients read "held"
+	WhyQueued Why = "queued"          // due; its lane has not come to it yet
+	WhyInWork Why = "in_work"         // its lane is being worked right now
+	WhyAnswer Why = "awaiting_answer" // the authority has it and has not decided
 
 	WhyUnconfigured = Why(fault.AuthorityNotConfigured) // the authority has no address
 	WhyUnreachable  = Why(fault.AuthorityUnreachable)   // the authority does not answer; the lane rests
@@ -36,8 +35,9 @@ const (
 	WhyUnknown      = Why(fault.OutcomeUnknown)         // it may be registered; nobody knows
 	WhyDocuments    = Why(fault.DocumentsUnavailable)   // the document cannot be stored
 	// an earlier attempt, its original or another correction of that is on its way
-	WhyBehind = Why(fault.BehindAnother)
-	WhyHeld   = Why(fault.Held) // a backup was restored, or a link before it is set aside
+	WhyBehind   = Why(fault.BehindAnother)
+	WhyHeld     = Why(fault.Held)          // a person must act: it is set aside, a link before it is, or a backup was restored
+	WhyInternal = Why(fault.InternalError) // trouble of our own; retried
 )
 
 // Wait says why an operation is not settled, and what happens next.
@@ -51,14 +51,9 @@ type Wait struct {
 	Behind   string    // operation it waits for
 	InWork   bool      // its lane is held right now
 	CanRetry bool      // Retry would change something
-}
-
-// FailedCalls is how many calls to the authority failed in a row.
-func (w *Wait) FailedCalls() int64 {
-	if w.Why == WhyUnreachable || w.Why == WhyError || w.Why == WhyCredential {
-		return w.Failures
-	}
-	return 0
+	Release  bool      // it is set aside: Retry releases it
+	Do       string    // what a person can do about it; "": nothing
+	Calls    int       // about this operation that failed, in a row until now
 }
 
 // laneNow is the state of a lane.
@@ -91,6 +86,8 @@ func (s *Ledger) lifeWait(r db.Reader, l *Life) (err error) {
 	if text := s.wording(l, r.Now()); text != "" {
 		l.Wait.Text = text
 	}
+	l.Wait.Calls = l.failedCalls()
+	l.Wait.Do = l.Wait.Why.AdviceAt(s.cfg.Atlas, country.Environment{Code: l.Country, Live: country.Live(l.Live)})
 	switch {
 	case l.Stage == filing.Waiting:
 		l.Wait.Behind = l.openAttempt()
@@ -111,13 +108,12 @@ func (s *Ledger) wording(l *Life, now time.Time) string {
 	}
 	switch w.Why {
 	case WhyUnconfigured:
-		return s.unconfigured(country.Environment{Code: l.Country, Live: country.Live(l.Live)})
+		at := country.Environment{Code: l.Country, Live: country.Live(l.Live)}
+		return s.unconfigured(at)
 	case WhyUnreachable:
 		what = who + " does not respond"
 	case WhyError:
-		what = cmp.Or(meaningOf(pack, w.Trouble), who+" returned an error")
-	case WhyPutOff:
-		what = putOff(l, pack, who)
+		what = cmp.Or(l.saidOf(pack), meaningOf(pack, w.Trouble), who+" returned an error")
 	default:
 		return ""
 	}
@@ -127,17 +123,26 @@ func (s *Ledger) wording(l *Life, now time.Time) string {
 	return what + ". Retrying at " + w.NextAt.UTC().Format("15:04")
 }
 
-// putOff says why an operation goes later.
-func putOff(l *Life, pack country.Pack, who string) string {
-	n := len(l.Exchanges)
-	switch {
-	case l.Wait.Failures > 0:
-		return "an internal error occurred"
-	case n == 0:
-		return "not prepared yet"
+// saidOf is what the authority said of this document, while it takes others.
+func (l *Life) saidOf(pack country.Pack) string {
+	if len(l.Summary.Said) == 0 {
+		return ""
 	}
-	last := l.Exchanges[n-1]
-	return cmp.Or(meaningOf(pack, last.Said), meaningOf(pack, last.Outcome), last.Said, who+" is unavailable")
+	said := l.Summary.Said[0].Message
+	return cmp.Or(meaningOf(pack, said), strings.TrimSuffix(said, "."))
+}
+
+// failedCalls is how many of the last calls about the operation brought nothing.
+func (l *Life) failedCalls() (n int) {
+	for _, x := range slices.Backward(l.Exchanges) {
+		if x.Answered && x.Decision != string(country.NotTaken) {
+			break
+		}
+		if x.Counted { // nobody was called otherwise
+			n++
+		}
+	}
+	return n
 }
 
 // meaningOf is what the first of the authority's codes in a text means; "" without one.
@@ -187,7 +192,7 @@ func waitOf(r db.Reader, s Summary) (*Wait, error) {
 			return nil, fmt.Errorf("look for a decision: %w", err)
 		}
 		if why != "" {
-			w.Why, w.CanRetry, w.Text = WhyHeld, false, "waiting for an operator's decision: "+why
+			w.CanRetry, w.Release, w.Text = false, false, "waiting for an operator's decision: "+why
 		}
 	}
 	return w, nil
@@ -201,14 +206,25 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	}
 	switch {
 	case s.SetAside():
-		w.Why, w.Text = WhyQuarantine,
-			"quarantined: the service crashed repeatedly while processing this. Release it when the cause is fixed"
+		w.hold("quarantined: the service crashed repeatedly while processing this. Release it when the cause is fixed")
+		w.CanRetry, w.Release = true, true
+	case s.DueAt.IsZero() && s.Doubt == "" && s.Stage != filing.Pending:
+		w.hold("on hold: its stored document is missing. Release it when that is restored")
+		w.CanRetry, w.Release = true, true
 	case lane.reason == fault.ChainStopped:
-		w.Why, w.CanRetry, w.Text = WhyChain, false,
-			"the authority rejected a link that does not follow its last one. Filing for the supplier resumes when an operator resumes the chain"
+		w.hold("the authority rejected a link that does not follow its last one. Filing for the supplier resumes when an operator resumes the chain")
+		w.Why = WhyChain
 	case lane.reason == fault.Held:
-		w.Why, w.CanRetry, w.Text = WhyHeld, false, "filing for the supplier is on hold: "+lane.trouble
-	case lane.failures > 0 && w.troubled(lane):
+		w.hold("filing for the supplier is on hold until an operator releases it: " + lane.trouble)
+	case lane.reason != "":
+		w.Since = lane.troubleAt
+		w.be(lane.reason)
+	case w.InWork && s.unanswered(now):
+		w.Since, w.CanRetry = s.SentAt, false
+		w.be(fault.AuthorityUnreachable)
+	case s.Doubt != "": // also while it is tried again
+		w.Since = cmp.Or(s.SentAt, s.AcceptedAt)
+		w.be(fault.Code(s.Doubt))
 	case w.InWork && !s.DueAt.After(now):
 		w.Why, w.CanRetry, w.NextAt = WhyInWork, false, time.Time{}
 		w.Text = "being processed right now"
@@ -217,41 +233,49 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	}
 }
 
-// troubled explains a lane in trouble; false: it goes on at once.
-func (w *Wait) troubled(lane laneNow) bool {
-	w.Since = lane.troubleAt
-	switch lane.reason {
-	case fault.CredentialsInvalid:
-		w.Why, w.Text = WhyCredential,
-			"the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded"
-	case fault.AuthorityNotConfigured:
-		w.Why, w.Text = WhyUnconfigured, "nothing was sent: the authority is not configured"
-	case fault.DocumentsUnavailable:
-		w.Why, w.Text = WhyDocuments, "document storage is unavailable. The PDF is created when it is back"
-	case fault.AuthorityError:
-		w.Why, w.Text = WhyError, "the authority returned an error"
-	case fault.AuthorityUnreachable:
-		w.Why, w.Text = WhyUnreachable, "the authority does not respond"
-	default:
-		w.Why, w.Text = WhyPutOff, "an internal error occurred. Retrying"
-	}
-	return true
+// unansweredAfter is how long a call may take before whoever waits is told: long
+// before it times out, and longer than answers take.
+const unansweredAfter = 8 * time.Second
+
+// unanswered reports whether the call that carries an operation takes too long; its lane is held.
+func (s *Summary) unanswered(now time.Time) bool {
+	return s.Stage == filing.Sent && !s.SentAt.IsZero() && now.Sub(s.SentAt) >= unansweredAfter &&
+		!s.DueAt.IsZero() && !s.DueAt.After(now)
+}
+
+// hold says that nothing happens before a person acts: no time is planned for it.
+func (w *Wait) hold(text string) {
+	w.Why, w.CanRetry, w.NextAt, w.Text = WhyHeld, false, time.Time{}, text
+}
+
+// be takes a published reason.
+func (w *Wait) be(code fault.Code) {
+	w.Why, w.Text = Why(code), cmp.Or(reasonTexts[code], string(code))
+}
+
+// reasonTexts says what each reason is that lanes and operations stand still for;
+// where who and when are known, wording says more.
+var reasonTexts = map[fault.Code]string{
+	fault.CredentialsInvalid:     "the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded",
+	fault.AuthorityNotConfigured: "nothing was sent: the authority is not configured",
+	fault.DocumentsUnavailable:   "document storage is unavailable. The PDF is created when it is back",
+	fault.AuthorityError:         "the authority returned an error",
+	fault.AuthorityUnreachable:   "the authority does not respond",
+	fault.InternalError:          "an internal error occurred. Retrying",
+	fault.OutcomeUnknown:         "sent, but the authority has not confirmed it. It is queried before anything is sent again",
+	fault.AwaitingAcceptance:     "the authority is waiting for acceptance by another party",
 }
 
 // explainCalm explains an operation of a lane that is well.
 func (w *Wait) explainCalm(s Summary, lane laneNow, now time.Time) {
 	switch {
-	case s.Doubt == string(fault.OutcomeUnknown) || s.Stage == filing.Sent:
-		w.Why, w.Since, w.Text = WhyUnknown, s.SentAt,
-			"sent, but the authority has not confirmed it. It is queried before anything is sent again"
-	case s.Doubt == string(fault.AwaitingAcceptance):
-		w.Why, w.Since, w.Text = WhyAcceptance, s.SentAt, "the authority is waiting for acceptance by another party"
+	case s.Stage == filing.Sent:
+		w.Since = s.SentAt
+		w.be(fault.OutcomeUnknown)
 	case s.Stage == filing.Pending:
 		w.Why, w.Since, w.Text = WhyAnswer, s.SentAt, "received by the authority, which has not decided yet. It is queried again"
 	case lane.askedUntil.After(now):
 		w.Why, w.CanRetry, w.Text = WhyAsked, false, "the authority asked for a pause between calls"
-	case s.DueAt.After(now):
-		w.Why, w.Text = WhyPutOff, "not prepared yet. Retrying"
 	default:
 		w.Why, w.Text = WhyQueued, "queued"
 	}

@@ -38,8 +38,10 @@ func (c *Companies) examine(ctx context.Context, job *claimed) (*examined, error
 	if err := c.gather(ctx, job, e); err != nil {
 		return nil, err
 	}
+	flawed := false // the number cannot exist: what the country says of it besides says less
 	if job.kind == kindCreate {
 		e.faults = append(e.faults, checkNumber(job, pack)...)
+		flawed = len(e.faults) > 0
 		var found []fault.Fault
 		err := c.db.Read(ctx, func(r db.Reader) (err error) {
 			found, err = twin(r, job)
@@ -55,7 +57,11 @@ func (c *Companies) examine(ctx context.Context, job *claimed) (*examined, error
 	}
 	if pack.CheckCompany != nil {
 		found := c.guarded(job, "checking", func() []fault.Fault { return pack.CheckCompany(e.supplier, e.credentials) })
-		e.faults = append(e.faults, errorsOnly(found)...)
+		for _, f := range errorsOnly(found) {
+			if !flawed || f.Field != fieldTaxNumber {
+				e.faults = append(e.faults, f)
+			}
+		}
 	}
 	e.faults = distinct(e.faults)
 	return e, nil

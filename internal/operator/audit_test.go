@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -264,12 +265,12 @@ func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 		key := account.ServiceKeys{DB: d, Master: newMaster(t)}.AuditKey()
 		must(t, key.Load(t.Context()))
 		b := open(t, d, func(c *operator.Config) { c.Audit = key })
-		must(t, open(t, d).Record(t.Context(), audit.Actor{Name: "command line"},
+		must(t, b.Record(t.Context(), audit.Actor{Name: "command line"},
 			operator.Act{Action: "operator.created", Subject: "ana"}))
 		for _, name := range []string{"bea", "cid", "dan"} {
 			must(t, b.Record(t.Context(), admin(), operator.Act{Action: "key.revoked", Subject: name}))
 		}
-		if v := b.verdict(); v.Broken != nil || v.Entries != 4 {
+		if v := b.verdict(); v.Broken != nil || v.Entries != 4 || v.Unproven != nil {
 			t.Fatalf("before: %+v", v)
 		}
 		noGuards(t, d)
@@ -278,13 +279,47 @@ func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 		if v := open(t, d).verdict(); v.Broken != nil {
 			t.Fatalf("without the key it is whole: %+v", v.Broken)
 		}
-		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "a different key") {
-			t.Errorf("with the key: %+v", v.Broken)
-		}
-		must(t, execSQL(t, d, "UPDATE operator_audit SET mac = NULL"))
-		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 ||
-			!strings.Contains(v.Broken.Reason, "with the audit key") {
-			t.Errorf("without its proofs: %+v", v.Broken)
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 1 ||
+			!strings.Contains(v.Broken.Reason, "a different key") || fmt.Sprint(v.Unproven) != "[entries 1 to 4]" {
+			t.Errorf("with the key: %+v", v)
 		}
 	})
+}
+
+// Proofs that are gone are missed, whatever an entry says of its time and its
+// actor, and whenever the database says that the key was made.
+func TestAnEntryWithoutItsProofIsNeverBelieved(t *testing.T) {
+	t.Parallel()
+	for what, forged := range map[string]string{
+		"of the service":        "UPDATE operator_audit SET mac = NULL WHERE seq = 2",
+		"with an old date":      "UPDATE operator_audit SET mac = NULL, at = 1 WHERE seq = 2",
+		"without an address":    "UPDATE operator_audit SET mac = NULL, actor_ip = '', actor = 'command line' WHERE seq = 2",
+		"before a moved moment": "UPDATE operator_audit SET mac = NULL WHERE seq = 2",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				key := account.ServiceKeys{DB: d, Master: newMaster(t)}
+				kept := key.AuditKey()
+				must(t, kept.Load(t.Context()))
+				b := open(t, d, func(c *operator.Config) { c.Audit = kept })
+				for _, name := range []string{"bea", "cid"} {
+					must(t, b.Record(t.Context(), admin(), operator.Act{Action: "key.revoked", Subject: name}))
+				}
+				noGuards(t, d)
+				must(t, execSQL(t, d, forged))
+				must(t, d.Write(t.Context(), operator.Rehash))
+				if what == "before a moved moment" {
+					must(t, execSQL(t, d, "UPDATE service_keys SET created_at = 9000000000000000"))
+				}
+				fresh := key.AuditKey() // as the next process reads it
+				must(t, fresh.Load(t.Context()))
+				v := open(t, d, func(c *operator.Config) { c.Audit = fresh }).verdict()
+				if v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "with the audit key") ||
+					fmt.Sprint(v.Unproven) != "[entry 2]" {
+					t.Errorf("%+v", v)
+				}
+			})
+		})
+	}
 }

@@ -250,10 +250,7 @@ func (x *OIDC) identify(ctx context.Context, t ticket, query url.Values) (who id
 // (5.3.2).
 func (p *provider) email(ctx context.Context, id *oidc.IDToken, answer *oauth2.Token) (string, error) {
 	const missing = "the identity has no verified e-mail address"
-	var claims struct {
-		Email    string   `json:"email"`
-		Verified flexible `json:"email_verified"`
-	}
+	var claims mailClaims
 	if err := id.Claims(&claims); err != nil {
 		return "", because(missing, err)
 	}
@@ -265,21 +262,21 @@ func (p *provider) email(ctx context.Context, id *oidc.IDToken, answer *oauth2.T
 		if info.Subject != id.Subject {
 			return "", because("the identity cannot be verified", errors.New("the UserInfo endpoint returned another subject"))
 		}
-		claims.Email, claims.Verified = info.Email, flexible(info.EmailVerified)
+		if claims = (mailClaims{}); info.Claims(&claims) != nil {
+			return "", because(missing, nil)
+		}
 	}
-	if claims.Email == "" || !bool(claims.Verified) {
+	if verified, ok := claims.Verified.(bool); claims.Email == "" || !ok || !verified {
 		return "", because(missing, nil)
 	}
 	return claims.Email, nil
 }
 
-// flexible is a boolean that some providers write as a string.
-type flexible bool
-
-// UnmarshalJSON reads true and "true"; anything else is false.
-func (f *flexible) UnmarshalJSON(text []byte) error {
-	*f = string(text) == "true" || string(text) == `"true"`
-	return nil
+// mailClaims are an address and whether its provider vouches for it: true, and
+// nothing that looks like it.
+type mailClaims struct {
+	Email    string `json:"email"`
+	Verified any    `json:"email_verified"`
 }
 
 // admit finds the operator and binds the identity to it. Who somebody is was

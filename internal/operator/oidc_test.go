@@ -307,6 +307,7 @@ func TestAnIdentityThatDoesNotHoldIsRefused(t *testing.T) {
 		"another issuer":        {change: set("iss", "https://elsewhere.example.test")},
 		"an old identity":       {change: set("exp", time.Now().Add(-time.Hour).Unix())},
 		"an unverified address": {change: set("email_verified", false)},
+		"verified as a text":    {change: set("email_verified", "true")},
 		"no address":            {change: func(c map[string]any) { delete(c, "email") }},
 		"an unknown operator":   {change: set("email", "bea@example.test")},
 		"another's key":         {sign: other.signRS256},
@@ -454,13 +455,15 @@ func TestTheAddressIsReadAtUserInfoWhereTheTokenHasNone(t *testing.T) {
 		"no subject":       {"email": "ana@example.test", "email_verified": true},
 		"not verified":     {"sub": "subject-1", "email": "ana@example.test"},
 		"said to be false": {"sub": "subject-1", "email": "ana@example.test", "email_verified": "false"},
+		"true as a text":   {"sub": "subject-1", "email": "ana@example.test", "email_verified": "true"},
+		"one":              {"sub": "subject-1", "email": "ana@example.test", "email_verified": 1},
 		"no address":       {"sub": "subject-1", "email_verified": true},
 	} {
 		d.p.knows(info)
 		_, _, err := d.signIn()
 		kind(t, what, err, fault.Unauthenticated)
 	}
-	d.p.knows(map[string]any{"sub": "subject-1", "email": "Ana@Example.test", "email_verified": "true"})
+	d.p.knows(map[string]any{"sub": "subject-1", "email": "Ana@Example.test", "email_verified": true})
 	if _, _, err := d.signIn(); err != nil {
 		t.Error(err)
 	}

@@ -38,7 +38,6 @@ const (
 	auditSQL     = "SELECT " + auditColumns + " FROM operator_audit"
 	headSQL      = "SELECT seq, hash FROM operator_audit_head WHERE one = 1"
 	entryHashSQL = "SELECT hash FROM operator_audit WHERE seq = $1"
-	moveHeadSQL  = "UPDATE operator_audit_head SET seq = $1, hash = $2 WHERE one = 1 AND seq = $3"
 )
 
 // Second factors.

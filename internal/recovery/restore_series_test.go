@@ -37,7 +37,7 @@ func counts(t *testing.T, n *node, in series.Series) series.Series {
 // gapsOf are what a client's only series left out.
 func gapsOf(t *testing.T, n *node) []series.SeriesGap {
 	t.Helper()
-	list, err := n.Series.List(t.Context(), client)
+	list, _, err := n.Series.List(t.Context(), client, "", series.Max)
 	must(t, err)
 	return list[0].Gaps
 }

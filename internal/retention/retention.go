@@ -30,10 +30,12 @@ import (
 	"tributary/internal/exchange"
 	"tributary/internal/files"
 	"tributary/internal/filing"
+	"tributary/internal/inbox"
 	"tributary/internal/lease"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/operation"
 	"tributary/internal/operator"
 	"tributary/internal/webhook"
 )
@@ -84,12 +86,14 @@ type Counts struct {
 	Links       int `json:"links"`       // between operations and such calls
 	Validations int `json:"validations"` // of tax numbers
 	Alerts      int `json:"alerts"`      // acknowledged
+	Messages    int `json:"messages"`    // of authorities, about nothing of ours
 }
 
 func (c *Counts) add(d Counts) {
 	c.Operations, c.Documents, c.Events, c.Tries = c.Operations+d.Operations, c.Documents+d.Documents, c.Events+d.Events,
 		c.Tries+d.Tries
 	c.Calls, c.Links, c.Validations, c.Alerts = c.Calls+d.Calls, c.Links+d.Links, c.Validations+d.Validations, c.Alerts+d.Alerts
+	c.Messages += d.Messages
 }
 
 // Report is what a round did.
@@ -151,7 +155,7 @@ func (r *Retention) Round(ctx context.Context) (Report, error) {
 		fail(c.ID, err)
 	}
 	if !waits {
-		removed, err := r.common(ctx, now)
+		removed, err := r.common(ctx, report.Held, now)
 		report.Removed.add(removed)
 		fail("service", err)
 	}
@@ -198,11 +202,12 @@ func (r *Retention) client(ctx context.Context, c account.Client, now time.Time)
 }
 
 // common is what belongs to no client.
-func (r *Retention) common(ctx context.Context, now time.Time) (n Counts, err error) {
-	var links, alerts error
+func (r *Retention) common(ctx context.Context, held []string, now time.Time) (n Counts, err error) {
+	var links, alerts, messages error
 	n.Links, links = exchange.ForgetLinks(ctx, r.cfg.DB, now)
 	n.Alerts, alerts = r.cfg.Alerts.Forget(ctx, now.AddDate(0, 0, -account.DiagnosticDaysMax))
-	return n, errors.Join(links, alerts)
+	n.Messages, messages = inbox.Forget(ctx, r.cfg.DB, held, operation.IDAt(now.AddDate(0, 0, -inbox.KeptDays)))
+	return n, errors.Join(links, alerts, messages)
 }
 
 func (r *Retention) held(ctx context.Context, clientID string) (held map[string]bool, err error) {

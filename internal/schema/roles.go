@@ -40,11 +40,20 @@ type Roles struct {
 // appendOnly are the logs: rows are added and read.
 const appendOnly = "account_audit, operator_audit, lifecycle"
 
+// headed is the head of the operators' log, which its entries move: nobody else
+// does. That of a client's log stands in the client's row, of which who serves
+// changes clientColumns.
+const (
+	headed        = "operator_audit_head"
+	clientColumns = "config, updated_at, version, logo"
+)
+
 // ownerOnly are what migrations know about themselves.
 const ownerOnly = "schema_version, schema_begun, schema_roles, partitioned"
 
 // functions are what the serving role may call with the owner's rights.
-const functions = "forget_lifecycle(TEXT), make_partition(TEXT, BIGINT, BIGINT), drop_partition(TEXT, BIGINT)"
+const functions = "forget_lifecycle(TEXT), forget_records(TEXT, TEXT), make_partition(TEXT, BIGINT, BIGINT), " +
+	"drop_partition(TEXT, BIGINT)"
 
 // visible says which of a client's rows of a table a read for it may see. A
 // table that is not listed is closed to such reads: a new one is opened here,
@@ -287,7 +296,10 @@ func grantScript(r Roles, tables []string) string {
 			"EXECUTE format('GRANT CONNECT ON DATABASE %I TO " + quoted(serve) + "', current_database()); END $$",
 		"REVOKE ALL ON " + list + " FROM " + serve + ", " + read,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + list + " TO " + serve,
-		"REVOKE UPDATE, DELETE ON " + appendOnly + " FROM " + serve,
+		"REVOKE UPDATE, DELETE ON " + appendOnly + ", bodies FROM " + serve,
+		"REVOKE INSERT, UPDATE, DELETE ON " + headed + " FROM " + serve,
+		"REVOKE UPDATE ON clients FROM " + serve,
+		"GRANT UPDATE (" + clientColumns + ") ON clients TO " + serve,
 		"GRANT EXECUTE ON FUNCTION " + functions + " TO " + serve,
 	}
 	for _, name := range strings.Split(ownerOnly, ", ") {

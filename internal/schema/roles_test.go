@@ -24,6 +24,14 @@ func refusedAs(t *testing.T, conn *pgx.Conn, statement string) {
 	}
 }
 
+// refused runs a statement that a rule of the database refuses.
+func refused(t *testing.T, conn *pgx.Conn, statement, why string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
 func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
@@ -46,6 +54,14 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 		"UPDATE operator_audit SET actor = 'nobody'",
 		"DELETE FROM operator_audit",
 		"TRUNCATE operator_audit",
+		"UPDATE operator_audit_head SET seq = 0",
+		"DELETE FROM operator_audit_head",
+		"INSERT INTO operator_audit_head VALUES (2, 0, '')",
+		"UPDATE clients SET audit_seq = 0",
+		"UPDATE clients SET audit_hash = NULL",
+		"UPDATE clients SET live = NOT live",
+		"UPDATE bodies SET body = ''",
+		"DELETE FROM bodies",
 		"UPDATE lifecycle SET message = ''",
 		"DELETE FROM lifecycle",
 		"TRUNCATE lifecycle",
@@ -63,28 +79,35 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 	}
 	_, err := conn.Exec(t.Context(), "INSERT INTO retired_operations VALUES ('retired', 1)")
 	must(t, err)
-	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["kept"]')`); err == nil ||
-		!strings.Contains(err.Error(), "append-only") {
-		t.Errorf("what stands is forgotten: %v", err)
-	}
+	refused(t, conn, `SELECT forget_lifecycle('["kept"]')`, "append-only")
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["retired"]')`)
 	must(t, err)
 	// Who serves can retire what is young, and what was said of it stays all the same.
 	d := dbtest.Open(t, db.Config{URL: served})
 	oneOfEach(t, d)
+	refused(t, conn, "UPDATE filings SET receipt = 'x'", "never changes")
+	refused(t, conn, "DELETE FROM filings", "never changes")
 	for _, statement := range []string{
 		"UPDATE operations SET accepted_at = (extract(epoch FROM now() - interval '5 years') * 1000000)::bigint WHERE operation_id = 'oa'", "INSERT INTO retired_operations VALUES ('oa', 1)", fmt.Sprintf(life, "oa"),
 	} {
 		_, err := conn.Exec(t.Context(), statement)
 		must(t, err)
 	}
-	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`); err == nil ||
-		!strings.Contains(err.Error(), "six years") {
-		t.Errorf("what is young is forgotten: %v", err)
-	}
+	refused(t, conn, `SELECT forget_lifecycle('["oa"]')`, "six years")
+	const forget = `SELECT forget_records('["oa"]', '{"oa":"{\"left\":1}","ob":"{}"}')`
+	refused(t, conn, forget, "six years")
+	refused(t, conn, "UPDATE filings SET receipt = 'x' WHERE operation_id = 'oa'", "never changes") // retired, and not by its owner
 	dbtest.Ahead(t, d, 2*365)
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`)
 	must(t, err)
+	_, err = conn.Exec(t.Context(), forget)
+	must(t, err)
+	var records string
+	must(t, conn.QueryRow(t.Context(), `SELECT string_agg(f.operation_id || ' ' || f.filing || ' ' || coalesce(convert_from(b.body, 'UTF8'), 'gone'), ',' ORDER BY f.operation_id)
+		FROM filings f LEFT JOIN bodies b ON b.operation_id = f.operation_id`).Scan(&records))
+	if records != `oa {"left":1} gone,ob {} text` {
+		t.Errorf("records are %s", records)
+	}
 	var left string
 	must(t, dbtest.Connect(t, owner).QueryRow(t.Context(),
 		"SELECT string_agg(operation_id, ',') FROM lifecycle").Scan(&left))

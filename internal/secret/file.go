@@ -79,6 +79,12 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// lent reports whether root lets a group read a file, for one that is not root: so
+// Kubernetes mounts secrets for the group of a pod, which is nobody else's.
+func lent(mode fs.FileMode, owner, reader int) bool {
+	return owner == 0 && reader > 0 && mode&othersMask == 0o040
+}
+
 // readMasterFile reads a keyset that only its owner can read. The mode is asked
 // of the open file, so that nobody can exchange the file in between.
 func readMasterFile(path string) (*kek, error) {
@@ -94,7 +100,7 @@ func readMasterFile(path string) (*kek, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	if info.Mode().Perm()&othersMask != 0 {
+	if info.Mode().Perm()&othersMask != 0 && !lent(info.Mode().Perm(), ownerOf(info), os.Geteuid()) {
 		return nil, fmt.Errorf("%s is open to group or others (mode %04o); fix it with: chmod 0400 %s",
 			path, info.Mode().Perm(), path)
 	}

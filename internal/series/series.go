@@ -31,7 +31,9 @@ const (
 	countMax   = 999_999_999_999 // the last number
 	nextMax    = countMax        // with which a series may begin
 	patternMax = numberMax       // bytes
-	page       = 1000            // series of one client
+
+	// Max is how many series one client has.
+	Max = 1000
 )
 
 // Series gives numbers to transactions that come without one.
@@ -77,7 +79,8 @@ var (
 
 // Create stores a series. Its fault is Invalid for a pattern that could
 // give one number twice or one that the country refuses, NotFound for an unknown
-// supplier, Conflict where the supplier has one for this kind and country.
+// supplier, Conflict where the supplier has one for this kind and country, or one
+// that could give the same numbers.
 func (s Store) Create(ctx context.Context, scope string, in Series) (Series, error) {
 	in.Kind = cmp.Or(in.Kind, transaction.Invoice)
 	in.Next = cmp.Or(in.Next, 1)
@@ -112,13 +115,17 @@ func (s Store) Create(ctx context.Context, scope string, in Series) (Series, err
 		}
 		var there int64
 		err := tx.Row("SELECT count(*) FROM number_series WHERE client_id = $1 AND (supplier_id = $2 AND country = $3 AND kind = $4 OR $5 <= (SELECT count(*) FROM number_series WHERE client_id = $1))",
-			scope, in.SupplierID, in.Country, string(in.Kind), page).Scan(&there)
+			scope, in.SupplierID, in.Country, string(in.Kind), Max).Scan(&there)
 		if err != nil {
 			return err
 		}
 		if there > 0 {
-			return fault.New(fault.Conflict, "the supplier has a series of this kind and country, or the client has %d series", page).
+			return fault.New(fault.Conflict,
+				"the supplier has a series of this kind and country, or the client has %d series", Max).
 				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "there is such a series already"})
+		}
+		if err := refuseOverlap(tx, scope, in); err != nil {
+			return err
 		}
 		err = tx.Insert("number_series", "series_id,client_id,supplier_id,country,kind,pattern,yearly,created_at",
 			[]any{in.ID, scope, in.SupplierID, in.Country, string(in.Kind), in.Pattern, in.Yearly, db.Micros(tx.Now())})
@@ -219,25 +226,28 @@ func (in *Series) year(at time.Time, zone *time.Location) int64 {
 	return int64(at.In(zone).Year())
 }
 
-// List lists a client's series, oldest first. next is that of this year
-// where the series counts by years.
-func (s Store) List(ctx context.Context, scope string) (list []Series, err error) {
+// List lists a client's series behind one of them, oldest first, and where to go
+// on; "" at the end. next is that of this year where the series counts by years.
+func (s Store) List(ctx context.Context, scope, after string, limit int) (list []Series, next string, err error) {
 	year := int64(s.DB.Wall().UTC().Year())
 	err = s.DB.Read(ctx, func(r db.Reader) error {
 		list, err = db.Collect(r, func(scan func(...any) error) (one Series, err error) {
 			return one, scan(&one.ID, &one.SupplierID, &one.Kind, &one.Country, &one.Pattern, &one.Yearly, &one.Next)
 		}, `SELECT s.series_id, s.supplier_id, s.kind, s.country, s.pattern, s.yearly, coalesce(c.next, 1) FROM number_series s
 			LEFT JOIN series_counters c ON c.series_id = s.series_id AND c.year = CASE WHEN s.yearly THEN $2 ELSE 0 END
-			WHERE s.client_id = $1 ORDER BY s.series_id`, scope, year)
+			WHERE s.client_id = $1 AND s.series_id > $3 ORDER BY s.series_id LIMIT $4`, scope, year, after, limit+1)
 		if err != nil {
 			return err
+		}
+		if next = ""; len(list) > limit {
+			list, next = list[:limit], list[limit-1].ID
 		}
 		return withGaps(r, scope, list)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list series: %w", err)
+		return nil, "", fmt.Errorf("list series: %w", err)
 	}
-	return list, nil
+	return list, next, nil
 }
 
 // Draw is a series from which a submission gets its number, in a year.

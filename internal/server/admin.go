@@ -26,7 +26,7 @@ import (
 // by a name that is not ours.
 func (s *Server) adminHandler() http.Handler {
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newBacklog(s.db, s.atlas))
+		newBacklog(s.db, s.atlas), s.writes.metric())
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	// No cmdline: arguments may hold secrets.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"tributary/internal/account"
 )
 
@@ -237,6 +238,7 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		"from=2026-03-02T10:00:00Z&to=2026-03-03T10:00:00Z": at(2, 1), "to=2026-03-01T09:59:59Z": nil,
 		"to=2026-03-01T12:00:00%2B02:00":                  at(0),
 		"country_code=XX&supplier_id=s-0&from=2026-03-02": at(6), "transaction_number=nothing": nil,
+		"direction=SENT": ops, "direction=ALL": ops, "direction=RECEIVED": nil,
 	} {
 		if got, next := list(query); !slices.Equal(got, want) || next != nil {
 			t.Errorf("%q lists %v and goes on at %v, want %v", query, got, next, want)
@@ -257,7 +259,7 @@ func TestListsNarrowAndContinue(t *testing.T) {
 	if got, next := list("limit=1"); len(got) != 1 || next == nil {
 		t.Errorf("a page of 1 has %d entries, next %v", len(got), next)
 	}
-	for _, path := range []string{"/v1/transactions", "/onboarding/v2/companies", "/v1/webhooks/events"} {
+	for _, path := range []string{"/v1/transactions", "/onboarding/v2/companies", "/v1/webhooks/events", "/v1/series"} {
 		for _, query := range []string{"limit=0", "limit=101", "limit=-1", "limit=x", "limit=1.5",
 			"limit=99999999999999999999", "cursor=x", "cursor=%21", "cursor=bm90aGluZw", "unknown=1", "limit=1&limit=2",
 			"cursor=%00", "cursor=" + strings.Repeat("QUFB", 100), "%zz"} {
@@ -268,7 +270,8 @@ func TestListsNarrowAndContinue(t *testing.T) {
 		c.want(t, 200, "GET", path+"?limit=1", nil)
 		c.want(t, 200, "GET", path+"?limit=100", nil)
 	}
-	for _, query := range []string{"status=success", "status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP",
+	for _, query := range []string{"direction=sent", "direction=BOTH", "status=success",
+		"status=DONE", "from=yesterday", "to=2026-02-30", "country_code=ESP",
 		"supplier_id=%00", "transaction_number=%ff"} {
 		c.want(t, 400, "GET", "/v1/transactions?"+query, nil)
 	}

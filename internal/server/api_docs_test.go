@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
 	"tributary/internal/needs"
 )
 

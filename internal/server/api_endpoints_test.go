@@ -49,7 +49,7 @@ func (p *program) besides(t *testing.T, database string) (*endpoint.Endpoints, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := server.OpenEndpoints(server.Config{}, d, master)
+	e, err := server.OpenEndpoints(t.Context(), server.Config{}, d, master)
 	if err != nil {
 		t.Fatal(err)
 	}

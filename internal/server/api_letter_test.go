@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"tributary/internal/official/sdiwire"
+	"tributary/internal/server"
 )
 
 // A refused body is read on for a while, so that the refusal arrives: whoever
@@ -146,6 +151,10 @@ func TestTransactionsGetNumbersFromASeries(t *testing.T) {
 	made := c.want(t, 201, "POST", "/v1/series", object{"supplier_id": company, "pattern": "S-{N:4}", "next": 41}).json(t)
 	c.want(t, 409, "POST", "/v1/series", object{"supplier_id": company, "pattern": "T-{N:4}"})
 	c.want(t, 400, "POST", "/v1/series", object{"supplier_id": company, "pattern": "no count", "kind": "CREDIT"})
+	if same := c.want(t, 409, "POST", "/v1/series", object{"supplier_id": company, "pattern": "s-{N:2}",
+		"kind": "CREDIT"}); !strings.Contains(string(same.body), made["id"].(string)) {
+		t.Errorf("the numbers of two series meet: %s", same.body)
+	}
 	c.want(t, 200, "POST", "/v1/transactions/validate", sale("numbered-0"))
 	for i, want := range []string{"S-0041", "S-0042"} {
 		result := c.outcome(t, c.submit(t, "/v1/transactions", sale(fmt.Sprintf("numbered-%d", i))))
@@ -162,8 +171,18 @@ func TestTransactionsGetNumbersFromASeries(t *testing.T) {
 			t.Errorf("tax %v", tax)
 		}
 	}
+	credits := c.want(t, 201, "POST", "/v1/series",
+		object{"supplier_id": company, "pattern": "C-{N:4}", "kind": "CREDIT"}).json(t)
+	first := c.want(t, 200, "GET", "/v1/series?limit=1", nil).json(t)
+	rest := c.want(t, 200, "GET", "/v1/series?limit=1&cursor="+first["next_cursor"].(string), nil).json(t)
+	if seen := rest["data"].([]any); len(first["data"].([]any)) != 1 || rest["next_cursor"] != nil || len(seen) != 1 ||
+		seen[0].(object)["id"] != credits["id"] {
+		t.Errorf("by pages: %v, then %v", first, rest)
+	}
+	c.want(t, 400, "GET", "/v1/series?limit=0", nil)
+	c.want(t, 400, "GET", "/v1/series?kind=CREDIT", nil)
 	list := c.want(t, 200, "GET", "/v1/series", nil).json(t)["data"].([]any)
-	if len(list) != 1 || fmt.Sprint(list[0].(object)["next"]) != "43" {
+	if len(list) != 2 || fmt.Sprint(list[0].(object)["next"]) != "43" {
 		t.Errorf("series %v", list)
 	}
 	if others := p.as(p.limited).do(t, "GET", "/v1/series",
@@ -241,6 +260,98 @@ func TestAClosedCompanyIssuesNothingAndKeepsItsHistory(t *testing.T) {
 		}
 		if got["status"] == "failed" || time.Now().After(until) {
 			t.Fatalf("its tax number is not free: %v", got)
+		}
+	}
+}
+
+// A number that cannot exist is one fault, and says what about it cannot be.
+func TestATaxNumberThatCannotExistIsOneFaultWithItsReason(t *testing.T) {
+	t.Parallel()
+	c := busy(t).as(demoKey)
+	for number, why := range map[string]string{"69061864-2-99": "its last two digits are not a county",
+		"69061864-7-02": "its ninth digit is not a VAT code", "69061865-2-02": "check digits"} {
+		company := example(t, "company", object{"tax_information": object{"tax_number": number},
+			"tax_credentials": object{"username": "technical1", "password": "word", "signature_key": "key",
+				"exchange_key": "0123456789abcdef"}})
+		company["meta"].(object)["country_code"], company["meta"].(object)["external_id"] = "HU", "none "+number
+		var said []string
+		for _, f := range c.failedJob(t, company) {
+			if f := f.(object); f["field"] == "tax_information.tax_number" {
+				said = append(said, f["message"].(string))
+			}
+		}
+		if len(said) != 1 || !strings.Contains(said[0], why) {
+			t.Errorf("%s is said to be %q, want %q", number, said, why)
+		}
+	}
+}
+
+// failedJob onboards a company that cannot be, and answers why not.
+func (c *caller) failedJob(t testing.TB, company object) []any {
+	t.Helper()
+	job := c.want(t, 202, "POST", "/onboarding/v2/companies", company).json(t)["data"].(object)["job_id"].(string)
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		got := c.want(t, 200, "GET", "/onboarding/v2/jobs/"+job, nil).json(t)
+		if got["status"] == "failed" {
+			return got["errors"].([]any)
+		}
+		if got["status"] == "success" || time.Now().After(until) {
+			t.Fatalf("onboarding: %v", got)
+		}
+	}
+}
+
+// The guide's example of a refusal is what the service answers.
+func TestTheGuidesRefusalIsTheServices(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/guide/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```json\n")
+	block, _, _ = strings.Cut(block, "\n```")
+	p := quiet(t)
+	sale := p.sale(t, "nameless", nil)
+	delete(sale["items"].([]any)[0].(object), "name")
+	got := p.as(demoKey).want(t, 400, "POST", "/v1/transactions", sale).json(t)
+	if want := mustJSON(t, []byte(block)); !reflect.DeepEqual(any(got), want) {
+		t.Errorf("the guide says\n%s\nthe service\n%s", block, text(t, got))
+	}
+}
+
+// A demo's key is printed for who sits at the machine, under whatever name others reach it.
+func TestTheDemosKeyIsPrintedForLoopbackNamesOnly(t *testing.T) {
+	t.Parallel()
+	p := quiet(t)
+	for host, want := range map[string]bool{"": true, "localhost:8080": true, "[::1]:8080": true, "127.0.0.9": true,
+		"docs.example.test": false, "192.0.2.7:8080": false, "localhost.example.test": false} {
+		r := p.as("").request(t, "GET", "/docs/postV1Transactions.html", nil)
+		if host != "" {
+			r.Host = host
+		}
+		got := exchange(t, r)
+		if has := strings.Contains(string(got.body), demoKey); got.status != 200 || has != want {
+			t.Errorf("for %q: %d, the key is there: %v", host, got.status, has)
+		}
+	}
+}
+
+// What an authority remarks of a document that it took, and what was derived for
+// it, has codes of its own: those of refusals never stand on a SUCCESS.
+func TestWarningsOfASuccessHaveCodesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	p, all := demoAt(t, "", func(c *server.Config) { c.Callbacks = "127.0.0.1:0" }), realAuthorities(t)
+	c := p.as(demoKey)
+	undelivered := p.abroad(t, all["IT"], "LETTER-1"+sdiwire.EndingUndelivered)
+	unpaid := p.abroad(t, all["MX"], "LETTER-1")
+	delete(unpaid, "payments")
+	delete(unpaid, "customer")
+	for code, body := range map[string]object{"buyer_must_be_told": undelivered, "value_assumed": unpaid} {
+		got := c.outcome(t, c.submit(t, "/v1/transactions", body))
+		said := text(t, got["errors"])
+		if got["status"] != "SUCCESS" || !strings.Contains(said, `"`+code+`"`) || strings.Contains(said, "authority_rejected") ||
+			strings.Contains(said, "field_required") {
+			t.Errorf("%s: %v %s", code, got["status"], said)
 		}
 	}
 }

@@ -26,6 +26,9 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 			t.Errorf("%s %s is not described", method, path)
 		}
 		called[m+" "+at] = true
+		if bare, _, _ := strings.Cut(path, "?"); method == "GET" && status == 200 {
+			c.do(t, method, bare+"?unknown=1", nil) // a refusal is described, too
+		}
 		return got
 	}
 	supplier := object{"id": p.Demo().Suppliers["XX"]}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,13 +35,49 @@ type headsOutside struct {
 	http  *http.Client
 }
 
+// noHeads is what --audit-heads says where none are wanted.
+const noHeads = "none"
+
+// DefaultHeads is where heads are kept unless somebody says where: in a file
+// beside the master key, which whoever owns the database does not have. "": the
+// master key is no file.
+func DefaultHeads(masterKey string) string {
+	path, isFile := strings.CutPrefix(masterKey, "file:")
+	if !isFile {
+		return ""
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.Join(filepath.Dir(path), "audit-heads.jsonl")}).String()
+}
+
+// headsPlace opens where this node keeps heads. Nobody chose the default: where it
+// cannot be written the service goes on without, and says so.
+func (s *Server) headsPlace() (*headsOutside, error) {
+	if s.cfg.AuditHeads != "" {
+		return openHeads(s.cfg.AuditHeads)
+	}
+	address := DefaultHeads(s.cfg.MasterKey)
+	o, err := openHeads(address)
+	if err == nil && o != nil {
+		err = o.files.Writable()
+	}
+	if o == nil || err != nil {
+		s.cfg.Log.Warn("the heads of the audit logs are kept nowhere; set --audit-heads", "default", address, "error", err)
+		return nil, nil
+	}
+	return o, nil
+}
+
 // openHeads opens what --audit-heads names; nil: nothing.
 func openHeads(address string) (*headsOutside, error) {
-	if address == "" {
+	if address == "" || address == noHeads {
 		return nil, nil
 	}
 	u, err := url.Parse(address)
-	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname())) && u.Host != "" {
+	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && account.LoopbackName(u.Hostname())) && u.Host != "" {
 		return &headsOutside{url: address, http: &http.Client{Timeout: headsTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
@@ -209,36 +246,52 @@ func (s *Server) headsTrouble(ctx context.Context, err error) error {
 			fmt.Sprintf("the heads of the audit logs cannot be exported or read: %v", err)))
 }
 
+// Examined is what a verification of all logs found.
+type Examined struct {
+	Entries  int64    // that verified
+	Wrong    []string // what does not hold; empty: all of it does
+	Unproven []string // entries for which nobody can vouch
+}
+
 // VerifyLogs verifies every log, and against exported heads. The text says
 // what does not hold; empty: all of it does.
 func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wrong []string, err error) {
+	e, err := l.Examine(ctx, kept...)
+	return e.Entries, e.Wrong, err
+}
+
+// Examine verifies every log by its chain and key, and against exported heads.
+func (l Logs) Examine(ctx context.Context, kept ...[]byte) (e Examined, err error) {
 	if err := l.Key.Load(ctx); err != nil {
-		return 0, nil, err
+		return e, err
 	}
 	own, err := l.Operators.CheckAudit(ctx)
 	if err != nil {
-		return 0, nil, err
+		return e, err
 	}
 	all, err := l.Accounts.VerifyAudits(ctx)
 	if err != nil {
-		return 0, nil, err
+		return e, err
 	}
 	for _, v := range append(all, own) {
-		entries += v.Entries
+		e.Entries += v.Entries
 		if v.Broken != nil {
-			wrong = append(wrong, v.ClientID+" "+v.Broken.String())
+			e.Wrong = append(e.Wrong, v.ClientID+" "+v.Broken.String())
+		}
+		for _, span := range v.Unproven {
+			e.Unproven = append(e.Unproven, v.ClientID+": "+span.String())
 		}
 	}
 	for _, text := range kept {
 		h, broken, err := l.Against(ctx, text)
 		if err != nil {
-			return entries, nil, fault.New(fault.Invalid, "%v", err)
+			return e, fault.New(fault.Invalid, "%v", err)
 		}
 		for log, b := range broken {
-			wrong = append(wrong, fmt.Sprintf("%s %s (heads of %s)", log, b, h.At.Format(time.RFC3339)))
+			e.Wrong = append(e.Wrong, fmt.Sprintf("%s %s (heads of %s)", log, b, h.At.Format(time.RFC3339)))
 		}
 	}
-	return entries, wrong, nil
+	return e, nil
 }
 
 // Accept takes logs that differ from the last heads, because a backup was restored:

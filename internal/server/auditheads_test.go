@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/files/filestest"
 	"tributary/internal/operator"
+	"tributary/internal/secret"
 	"tributary/internal/server"
 )
 
@@ -114,6 +116,34 @@ func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
 			t.Errorf("heads of another installation: %v", err)
 		}
 	})
+}
+
+// Nobody has to ask for heads: they stand beside the master key.
+func TestHeadsAreKeptBesideTheMasterKeyByDefault(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, secret.CreateMasterFile(dir+"/master.key"))
+	s, _ := adminOf(t, func(c *server.Config) { c.MasterKey = "file:" + dir + "/master.key" })
+	hire(t, s, "ana")
+	hire(t, s, "bea")
+	must(t, s.WriteHeads(t.Context()))
+	must(t, s.WriteHeads(t.Context()))
+	if there, err := filepath.Glob(dir + "/[am]*"); err != nil || len(there) != 2 ||
+		filepath.Base(there[0]) != "audit-heads.jsonl" {
+		t.Errorf("beside the master key: %v %v", there, err)
+	}
+	cutOff(t, s.DB())
+	must(t, s.CheckLogs(t.Context()))
+	if got := raised(t, s.DB(), alert.AuditBroken); len(got) != 1 || got[0] != operator.AuditScope {
+		t.Errorf("raised for %q", got)
+	}
+	other := t.TempDir()
+	must(t, secret.CreateMasterFile(other+"/master.key"))
+	none, _ := adminOf(t, func(c *server.Config) { c.MasterKey, c.AuditHeads = "file:"+other+"/master.key", "none" })
+	must(t, none.CheckLogs(t.Context()))
+	if _, err := os.Stat(other + "/audit-heads.jsonl"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("where none are wanted: %v", err)
+	}
 }
 
 // Heads in a bucket, below a prefix, at a server of S3 that is not ours.

@@ -68,6 +68,7 @@ func (s *Server) buildCountries(context.Context) (err error) {
 			return err
 		}
 	}
+	s.writes.db = s.db
 	s.alerts, err = alert.New(s.db, s.cfg.Log, s.metrics)
 	return err
 }
@@ -114,7 +115,7 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 		return err
 	}
 	s.auditKey = s.serviceKeys().AuditKey()
-	if s.heads, err = openHeads(s.cfg.AuditHeads); err != nil {
+	if s.heads, err = s.headsPlace(); err != nil {
 		return err
 	}
 	s.accounts, err = account.Open(ctx, account.Options{
@@ -306,7 +307,8 @@ func (s *Server) buildAPI(context.Context) (err error) {
 	s.api, err = api.New(api.Config{
 		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company,
 		Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
-		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics,
+		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Writable: s.writes.possible,
+		Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy,
 	})
 	return err

@@ -20,7 +20,8 @@ import (
 // listener still hands on what other nodes have stored.
 func (s *Server) buildInbox(context.Context) (err error) {
 	s.inbox, err = inbox.New(inbox.Config{DB: s.db, Atlas: s.atlas, Endpoints: s.endpoints, Log: s.cfg.Log, Metrics: s.metrics,
-		Companies: s.company, Alerts: s.alerts, HandleMessage: s.service.HandleMessage, Grant: s.company.Returned})
+		TrustProxy: s.cfg.TrustProxy, SimulatorsFrom: s.cfg.SimulatorsFrom, Companies: s.company, Alerts: s.alerts,
+		HandleMessage: s.service.HandleMessage, Grant: s.company.Returned})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/account"
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/fault"
@@ -65,9 +66,10 @@ type Config struct {
 	Backlog            int // operations that could be worked and wait; past it submits are answered 503; default 2,000,000
 	DocumentTTL        time.Duration
 	Authorities        map[string]country.Addresses
-	CallbacksURL       string // where authorities reach the listener; default: by the name they call, or its address
-	SimulatorsURL      string // serve: where test keys file, if at all
-	VIES               string // base URL of the register; default the real one, in the demo the simulated
+	CallbacksURL       string         // where authorities reach the listener; default: by the name they call, or its address
+	SimulatorsURL      string         // serve: where test keys file, if at all
+	SimulatorsFrom     []netip.Prefix // where simulated authorities may call back from, besides this machine
+	VIES               string         // base URL of the register; default the real one, in the demo the simulated
 
 	Log     *slog.Logger
 	Version string
@@ -180,7 +182,7 @@ func (o OIDC) check(c *Config, wrong func(key, format string, args ...any)) {
 		wrong("oidc-issuer", "is required with --oidc-client-id and --oidc-client-secret")
 	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		wrong("oidc-issuer", "%q is not of the form https://HOST", o.Issuer)
-	case u.Scheme != "https" && !(u.Scheme == "http" && loopbackName(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && account.LoopbackName(u.Hostname())):
 		wrong("oidc-issuer", "%q must be https", o.Issuer)
 	}
 	if o.ClientID == "" {
@@ -191,11 +193,6 @@ func (o OIDC) check(c *Config, wrong func(key, format string, args ...any)) {
 		(host == "" || parsed == nil && at.IsUnspecified()) {
 		wrong("admin-url", "is required: the provider redirects browsers to it, for example --admin-url https://console.example.com")
 	}
-}
-
-func loopbackName(host string) bool {
-	at, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
 // stateFolder is where a node of PostgreSQL keeps files when nobody says where:

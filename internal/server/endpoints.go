@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/world"
@@ -58,7 +59,7 @@ const AuthorityFileBytesMax = min(endpoint.CABytesMax, identity.FileBytesMax)
 
 // OpenEndpoints opens the authorities' endpoints alone, for the command line.
 // Without a master key nothing sealed is read.
-func OpenEndpoints(cfg Config, d *db.DB, master *secret.Master) (*endpoint.Endpoints, error) {
+func OpenEndpoints(ctx context.Context, cfg Config, d *db.DB, master *secret.Master) (*endpoint.Endpoints, error) {
 	packs, err := world.Packs(cfg.Packs...)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,13 @@ func OpenEndpoints(cfg Config, d *db.DB, master *secret.Master) (*endpoint.Endpo
 	if err != nil {
 		return nil, fmt.Errorf("list the authorities: %w", err)
 	}
+	var key *audit.Key
+	if master != nil {
+		key = account.ServiceKeys{DB: d, Master: master}.AuditKey()
+		if err := key.Load(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: master,
-		Operators: operator.New(operator.Config{DB: d, Log: cfg.Log}), Log: cfg.Log}), nil
+		Operators: operator.New(operator.Config{DB: d, Audit: key, Log: cfg.Log}), Log: cfg.Log}), nil
 }

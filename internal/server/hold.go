@@ -13,9 +13,10 @@ import (
 
 // HoldCompany sets whether a company is under a legal hold and notes who did it,
 // in one write. It answers whose company it is.
-func HoldCompany(ctx context.Context, d *db.DB, by audit.Actor, companyID string, hold bool) (clientID string, err error) {
-	operators := operator.New(operator.Config{DB: d})
-	err = d.Write(ctx, func(tx *db.Tx) (err error) {
+func (x Maintenance) HoldCompany(ctx context.Context, by audit.Actor, companyID string,
+	hold bool) (clientID string, err error) {
+	operators := x.operators()
+	err = x.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		if clientID, err = onboarding.Hold(tx, companyID, hold); err != nil {
 			return err
 		}
@@ -34,13 +35,14 @@ type DocumentsVerdict struct {
 }
 
 // JudgeDocuments stores a verdict, if there is one, and answers how things stand.
-func JudgeDocuments(ctx context.Context, d *db.DB, by audit.Actor, v DocumentsVerdict) (own files.Ownership, err error) {
+func (x Maintenance) JudgeDocuments(ctx context.Context, by audit.Actor,
+	v DocumentsVerdict) (own files.Ownership, err error) {
 	if v.Claim || v.Release {
 		if v.Reason == "" {
 			return own, fault.New(fault.Invalid, "--reason is required: it is kept in the audit log")
 		}
-		operators := operator.New(operator.Config{DB: d})
-		err = d.Write(ctx, func(tx *db.Tx) error {
+		operators := x.operators()
+		err = x.DB.Write(ctx, func(tx *db.Tx) error {
 			action := "documents.released"
 			if v.Claim {
 				action = "documents.claimed"
@@ -57,7 +59,7 @@ func JudgeDocuments(ctx context.Context, d *db.DB, by audit.Actor, v DocumentsVe
 		})
 	}
 	if err == nil {
-		err = d.Read(ctx, func(r db.Reader) error {
+		err = x.DB.Read(ctx, func(r db.Reader) error {
 			own, err = files.OwnershipOf(r)
 			return err
 		})

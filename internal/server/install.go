@@ -125,13 +125,13 @@ func (in *Installation) open(ctx context.Context) (*db.DB, error) {
 
 // people makes the first operator and the first client.
 func (in *Installation) people(ctx context.Context, d *db.DB, master *secret.Master, made *Installed) (err error) {
-	operators := operator.New(operator.Config{DB: d, Log: in.Log})
-	_, made.Password, err = operators.Create(ctx, in.By, operator.NewOperator{Name: in.Operator, Role: operator.Admin})
-	if err != nil && fault.KindOf(err) != fault.Conflict {
-		return err
-	}
 	accounts, err := OpenAccounts(ctx, Config{Log: in.Log}, d, master)
 	if err != nil {
+		return err
+	}
+	operators := operator.New(operator.Config{DB: d, Audit: accounts.AuditKey(), Log: in.Log})
+	_, made.Password, err = operators.Create(ctx, in.By, operator.NewOperator{Name: in.Operator, Role: operator.Admin})
+	if err != nil && fault.KindOf(err) != fault.Conflict {
 		return err
 	}
 	// The key is on disk before the client is in the database: whoever is

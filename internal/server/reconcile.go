@@ -27,6 +27,11 @@ type Maintenance struct {
 	SupplierID string
 }
 
+// operators keeps the log of what is done here.
+func (x Maintenance) operators() *operator.Operators {
+	return operator.New(operator.Config{DB: x.DB, Audit: x.Accounts.AuditKey(), Log: x.Config.Log})
+}
+
 // Reconcile compares our successes of a day with the authority's list.
 func (x Maintenance) Reconcile(ctx context.Context, day country.Day) (found recovery.Reconciliation, err error) {
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
@@ -39,7 +44,7 @@ func (x Maintenance) Reconcile(ctx context.Context, day country.Day) (found reco
 // Release lets a supplier file again whose authority could not be asked after a
 // backup was restored: somebody has looked by other means.
 func (x Maintenance) Release(ctx context.Context, by audit.Actor) error {
-	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	log := x.operators()
 	return x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		return s.Release(ctx, at.Scope, at.SupplierID, func(tx *db.Tx) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.released", Subject: at.SupplierID, ClientID: at.Scope})
@@ -50,7 +55,7 @@ func (x Maintenance) Release(ctx context.Context, by audit.Actor) error {
 // Decide ends the wait of an operation that may be registered since before a
 // backup was restored: somebody has looked.
 func (x Maintenance) Decide(ctx context.Context, operationID string, said recovery.Word, by audit.Actor) error {
-	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	log := x.operators()
 	return x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
 		return s.Decide(ctx, operationID, said, func(tx *db.Tx, h recovery.Held) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID,
@@ -62,7 +67,7 @@ func (x Maintenance) Decide(ctx context.Context, operationID string, said recove
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero value asks the authority where it stands.
 func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by audit.Actor) (chain recovery.Chain, err error) {
-	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	log := x.operators()
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		chain, err = s.ResumeChain(ctx, at, from, func(tx *db.Tx, c recovery.Chain) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: at.SupplierID,
@@ -85,7 +90,7 @@ func (x Maintenance) Annul(ctx context.Context, operationID string, why country.
 	if err != nil {
 		return said, err
 	}
-	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	log := x.operators()
 	err = x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
 		said, err = s.Annul(ctx, operationID, why, func(tx *db.Tx, of operation.Filed, said *country.Annulled) error {
 			act := operator.Act{Action: "report.annulment_requested", Subject: operationID, ClientID: of.Place.Scope, After: why}

@@ -109,11 +109,11 @@ func TestACopyForgetsNothing(t *testing.T) {
 	if report := p.round(t); !report.Waits || report.Removed != (retention.Counts{}) {
 		t.Errorf("contested: %+v", report)
 	}
-	if _, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"},
+	if _, err := maintenance(p.program).JudgeDocuments(t.Context(), audit.Actor{Name: "test"},
 		server.DocumentsVerdict{Claim: true}); err == nil {
 		t.Error("claimed without a reason")
 	}
-	_, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"},
+	_, err := maintenance(p.program).JudgeDocuments(t.Context(), audit.Actor{Name: "test"},
 		server.DocumentsVerdict{Claim: true, Reason: "the original is gone"})
 	must(t, err)
 	if report := p.round(t); report.Removed.Operations != 1 {
@@ -301,7 +301,7 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 	}
 	hold := func(hold bool) {
 		t.Helper()
-		clientID, err := server.HoldCompany(t.Context(), p.DB(), audit.Actor{Name: "test"}, supplier, hold)
+		clientID, err := maintenance(p.program).HoldCompany(t.Context(), audit.Actor{Name: "test"}, supplier, hold)
 		if err != nil || clientID != "demo" {
 			t.Fatalf("the company is of %s: %v", clientID, err)
 		}
@@ -496,4 +496,9 @@ func TestARetiredSuccessChangesInNothing(t *testing.T) {
 			t.Errorf("%s of a retired success can be changed", column)
 		}
 	}
+}
+
+// maintenance is what a person at the command line works with.
+func maintenance(p *program) server.Maintenance {
+	return server.Maintenance{DB: p.DB(), Accounts: p.Logs().Accounts}
 }

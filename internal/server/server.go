@@ -71,6 +71,7 @@ type Server struct {
 	atlas     *country.Atlas
 	masterKey *secret.Master
 	auditKey  *audit.Key
+	writes    writeProbe
 	heads     *headsOutside
 	accounts  *account.Accounts
 	endpoints *endpoint.Endpoints

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
@@ -56,4 +57,36 @@ func metrics(t *testing.T, p *program) string {
 	t.Helper()
 	_, text := ask(t, strings.TrimPrefix(p.AdminURL(), "http://"), "/metrics", "localhost")
 	return text
+}
+
+// A node that can store nothing still reads: only who asks for writes is told so.
+func TestReadinessForWritesIsToldApart(t *testing.T) {
+	t.Parallel()
+	p := demoIn(t, t.TempDir(), false)
+	p.run(t)
+	c := p.as(demoKey)
+	until := func(status int, gauge string) {
+		t.Helper()
+		for late := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+			got, said := c.do(t, "GET", "/readyz?write=1", nil).status, metrics(t, p)
+			if got == status && strings.Contains(said, "tributary_writable "+gauge+"\n") {
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatalf("readiness for writes is %d, want %d and %s in the metrics", got, status, gauge)
+			}
+		}
+		c.want(t, 200, "GET", "/readyz", nil)
+		c.want(t, 200, "GET", "/v1/transactions", nil)
+	}
+	until(200, "1")
+	refuse := func(sql string) {
+		t.Helper()
+		must(t, p.DB().Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(sql) }))
+	}
+	refuse("CREATE TRIGGER full BEFORE INSERT ON service_keys BEGIN SELECT RAISE(ABORT, 'nothing is stored any more'); END")
+	until(503, "0")
+	refuse("DROP TRIGGER full")
+	until(200, "1")
+	c.want(t, 400, "GET", "/readyz?write=maybe", nil)
 }

@@ -73,7 +73,7 @@ func New(c Config) (*Hooks, error) {
 	h := &Hooks{
 		cfg: c, base: trimBase(c.BaseURL),
 		queue: &lease.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns,
-			Scan: scanDelivery, IDFrom: idFrom},
+			Scan: scanDelivery, IDFrom: idFrom, Longest: c.Ladder.longestSQL()},
 		receivers: newReceivers(c.Pace, c.Now), pauses: newPauses(c.Now), turns: newTurns(),
 	}
 	var err error
@@ -106,7 +106,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 		watching.Go(func() { h.watchChanges(ctx) })
 	}
 	pump := &lease.Pump[delivery]{
-		DB: h.cfg.DB, Queue: h.queue, Log: h.cfg.Log, InFlight: h.cfg.InFlight, Poll: h.cfg.Poll, Grace: h.cfg.Grace, Room: h.room,
+		DB: h.cfg.DB, Queue: h.queue, Log: h.cfg.Log, InFlight: h.cfg.InFlight, Poll: h.cfg.Poll, Grace: h.cfg.Grace, Room: h.room, TurnMost: turnMost,
 		Work: func(ctx context.Context, l *leased) { h.work(ctx, &attempt{leased: l, gather: g}) },
 	}
 	return pump.Run(ctx)
@@ -214,6 +214,19 @@ func (h *Hooks) admit(ctx context.Context, a *attempt) (bool, error) {
 // is concerned: the rest of its time it waits for the receiver.
 const sendCosts = 300 * time.Microsecond
 
+// turnMost is how long other work of this process keeps a delivery back. Its share
+// is guaranteed: packing takes microseconds, and a client that waits for a
+// notification waits for its whole journey.
+const turnMost = 500 * time.Millisecond
+
+// turn is db.Pace's, for as long as a delivery waits for it.
+func (h *Hooks) turn(ctx context.Context) (done func()) {
+	ctx, cancel := context.WithTimeout(ctx, turnMost)
+	done = h.cfg.DB.Pace().Turn(ctx)
+	cancel()
+	return done
+}
+
 // send packs and posts the notification. An error means that nothing was sent.
 func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 	keys, err := h.cfg.Keys(ctx, a.client)
@@ -225,7 +238,7 @@ func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 		h.cfg.DB.Wake(eventsTable)
 	}
 	at := DeliveredAt(h.cfg.Now(), db.FromMicros(a.Row.lastAt))
-	done := h.cfg.DB.Pace().Turn(ctx)
+	done := h.turn(ctx)
 	parcel, err := Pack(Notification{
 		EventType: a.event, DeliveredAt: at, ResourceID: a.Row.resourceID, ResourceURL: h.resourceURL(a.Row.path), WebhookID: a.ID,
 	}, keys)

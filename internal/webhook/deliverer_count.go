@@ -20,7 +20,7 @@ func newCounts(reg prometheus.Registerer) (*counts, error) {
 		}, []string{"outcome"}),
 		first: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tributary_webhook_first_try_seconds", Help: "Time from an event to its first delivery attempt.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300},
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
 		}),
 	}
 	if reg == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tributary/internal/alert"
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 	"tributary/internal/webhook"
@@ -200,6 +201,45 @@ func TestBreakerPausesWithoutSpendingTries(t *testing.T) {
 		}
 		if s := o.Receivers(client); s[0].Breaker.Open {
 			t.Errorf("still open: %+v", s)
+		}
+	})
+	b.check(t)
+}
+
+// What a clock that was ahead has put off is sent by the next start; what waits for its rung waits on.
+func TestAfterAClockThatWasAheadEventsAreSent(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	b := newInbox()
+	b.answer = func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
+		if n <= 8 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}
+	inVirtualTime(t, b, func(t *testing.T, url string, roots *x509.CertPool) {
+		o := newOffice(t, dbtest.SQLite(t), roots, jitter(1))
+		o.setTarget(client, url)
+		stop := o.open(t)
+		o.notify(t, event("op-1"))
+		time.Sleep(11 * time.Minute) // on the eighth rung: 640 s
+		stop()
+		before := len(b.all())
+		stop = o.open(t)
+		time.Sleep(time.Second)
+		stop()
+		if again := len(b.all()); again != before {
+			t.Errorf("%d tries, then %d: a restart does not spend one", before, again)
+		}
+		if err := o.d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE webhook_events SET due_at = due_at + $1", (24 * time.Hour).Microseconds())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		stop = o.open(t)
+		time.Sleep(time.Second)
+		stop()
+		if row := o.one(t); len(b.all()) != before+1 {
+			t.Errorf("%d tries, then %d: %+v", before, len(b.all()), row)
 		}
 	})
 	b.check(t)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"tributary/internal/alert"
@@ -104,8 +106,9 @@ func (h *Hooks) store(tx *db.Tx, set []outcome) ([]struct{}, error) {
 			records = append(records, o.arguments(tx.Now(), inline))
 		}
 	}
-	err := errors.Join(tx.ExecEachOne(recordSQL, records), tx.Insert("webhook_tries", "webhook_id,try,record", tries...),
-		tx.ExecEachOne(postponeSQL, postpones), tx.ExecEachOne(closeSQL, closes))
+	err := errors.Join(tx.UpdateEachOne(recordSQL, byID(records)),
+		tx.Insert("webhook_tries", "webhook_id,try,record", tries...),
+		tx.UpdateEachOne(postponeSQL, byID(postpones)), tx.UpdateEachOne(closeSQL, byID(closes)))
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +120,13 @@ func (h *Hooks) store(tx *db.Tx, set []outcome) ([]struct{}, error) {
 		}
 	}
 	return make([]struct{}, len(set)), nil
+}
+
+// byID puts rows into the order in which a replay asks for theirs: who locks
+// several of them at once never waits in a circle.
+func byID(rows [][]any) [][]any {
+	slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
+	return rows
 }
 
 func (o outcome) arguments(now time.Time, inline any) []any {

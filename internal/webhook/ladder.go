@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -73,4 +74,12 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	return min(max(at.Sub(now), 0), retryAfterMax), true
+}
+
+// longestSQL is the longest pause that an event can be in, by the rungs it has
+// climbed, in microseconds: see [lease.Queue].
+func (l Ladder) longestSQL() string {
+	least := max(retryAfterTimes*l.Nominal(1), 2*time.Minute)
+	return fmt.Sprintf("CASE WHEN rung > %d THEN %d ELSE (CAST(%d AS BIGINT) << CAST(rung AS INTEGER)) END", RetriesMax,
+		(retryAfterTimes * RetryDelayMax).Microseconds(), least.Microseconds())
 }

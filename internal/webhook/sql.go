@@ -15,7 +15,7 @@ const (
 	// was asked for meanwhile begins at once.
 	recordSQL = `UPDATE webhook_events SET tries = $3, last_status = $4, last_at = $5,
 		first_try = COALESCE(CAST($6 AS TEXT), first_try),
-		status = CASE WHEN again THEN 'pending' ELSE $7 END,
+		status = CASE WHEN again THEN 'pending' ELSE CAST($7 AS TEXT) END,
 		rung = CASE WHEN again THEN 0 ELSE CAST($8 AS BIGINT) END,
 		closed_at = CASE WHEN again THEN NULL ELSE CAST($9 AS BIGINT) END,
 		due_at = CASE WHEN again THEN CAST($5 AS BIGINT) ELSE CAST($10 AS BIGINT) END,

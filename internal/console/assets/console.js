@@ -54,6 +54,10 @@
     zone.addEventListener("click", () => { localStorage.setItem("zone", local ? "utc" : "local"); location.reload(); });
   }
 
+  const showCopies = () => {
+    for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
+  };
+
   const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && (node.id || (node.dataset.row ?? "").split(":")[0])) || "";
 
   // morph makes a node equal to another with as few changes as it can: what
@@ -103,6 +107,7 @@
     const heard = region.querySelector("[data-announce]")?.textContent;
     morphChildren(region, new DOMParser().parseFromString(html, "text/html").body);
     tellTimes();
+    showCopies();
     for (const e of rows()) if (!before.has(e.dataset.row)) e.classList.add("fresh");
     const news = region.querySelector("[data-announce]")?.textContent;
     if (announcer && news && news !== heard) announcer.textContent = news;
@@ -188,14 +193,15 @@
     picker.addEventListener("input", () => { field.value = picker.value.toUpperCase(); });
     field.addEventListener("input", () => { if (/^#[0-9a-f]{6}$/i.test(field.value)) picker.value = field.value; });
   }
-  for (const button of document.querySelectorAll("button[data-copy]")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
-      if (announcer) announcer.textContent = "Copied";
-      button.textContent = "Copied";
-    });
-  }
+  // Copying: by one listener, because a live page brings new buttons.
+  showCopies();
+  document.addEventListener("click", async (e) => {
+    const button = e.target.closest?.("button[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+    if (announcer) announcer.textContent = "Copied";
+    button.textContent = "Copied";
+  });
 
   // One box ticks all of a list; a live page keeps what is ticked.
   for (const box of document.querySelectorAll("input[data-all]")) {

@@ -150,7 +150,7 @@ func (a *answer) receipt(l *answerLine) (country.Receipt, error) {
 		// Whose it is, only the huella tells; there is no CSV of it in this answer.
 		r.Outcome, r.Duplicate = country.Accepted, true
 	case l.state == stateRefused && technical(l.code):
-		r.Outcome = country.NotTaken
+		r = r.Untaken("%s: %s", l.code, l.text)
 	case l.state == stateRefused:
 		r.Outcome, r.Faults, r.ChainBroken = country.Rejected, rejection(l.code, l.text), ofLink(l.code)
 	case a.csv == "":

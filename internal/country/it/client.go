@@ -11,7 +11,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/text"
-	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -109,8 +108,7 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 	switch wrong {
 	case "":
 	case sdiwire.Unavailable:
-		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body,
-			Faults: []fault.Fault{{Type: fault.Warning, Message: wrong + ": SdI is unavailable"}}}, nil
+		return country.Receipt{Raw: reply.Body}.Untaken("%s: SdI is unavailable", wrong), nil
 	case sdiwire.NotEnabled:
 		return country.Receipt{}, country.Unidentified(fmt.Errorf("SdI answers %s: the transmitter is not enabled", wrong))
 	default:

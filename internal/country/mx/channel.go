@@ -127,7 +127,7 @@ func (ch *channel) judge(ctx context.Context, f country.Filing, said wire.Answer
 	again := said.Code == satwire.CodeStampedBefore || said.Code == satwire.CodeCustomUsed
 	switch {
 	case said.Code == satwire.CodeNoSAT:
-		return country.Receipt{Outcome: country.NotTaken, Raw: said.Raw}, nil
+		return country.Receipt{Raw: said.Raw}.Untaken("%s: %s", said.Code, said.Message), nil
 	case said.Code == satwire.CodeNoAccess, said.Code == satwire.CodeRevoked:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.Code, said.Message)
 	case said.Code == satwire.CodeNotStamped:

@@ -152,6 +152,8 @@ type ending struct {
 	pendings int
 	notTaken int
 	sent     int
+
+	unexplained int // not taken, without a published reason
 }
 
 // file drives a filing to its end by the protocol of docs/hard-cases.md: the same
@@ -186,6 +188,9 @@ func (w *wiring) file(t *testing.T, f country.Filing) ending {
 		switch r.Outcome {
 		case country.NotTaken:
 			e.notTaken++
+			if r.Wait == 0 && (len(r.Faults) == 0 || r.Faults[0].Code == "") {
+				e.unexplained++
+			}
 			ask = false
 			continue
 		case country.Absent:

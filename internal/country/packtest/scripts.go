@@ -100,6 +100,9 @@ func twoErrors(t *testing.T, _ suite, e ending) {
 	if seen := len(e.errors) + e.notTaken; seen < 2 {
 		t.Errorf("the authority was unavailable twice and seen so %d times", seen)
 	}
+	if e.unexplained > 0 {
+		t.Errorf("%d times nothing was taken, and the receipt has no published reason", e.unexplained)
+	}
 }
 
 // ambiguous asserts that what may have been registered was not called "not taken".

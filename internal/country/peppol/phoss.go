@@ -77,8 +77,7 @@ func (p phoss) hand(ctx context.Context, m message) (country.Receipt, error) {
 		return country.Receipt{}, fmt.Errorf("%w: %w: the access point has sending turned off", country.ErrNotTaken,
 			country.ErrNoAddress)
 	case reply.Status == http.StatusServiceUnavailable:
-		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body,
-			Faults: []fault.Fault{fault.Warn("", fault.AuthorityError, "the access point is not available")}}, nil
+		return country.Receipt{Raw: reply.Body}.Untaken("the access point is not available"), nil
 	case reply.Status == http.StatusBadRequest && spoken, reply.Status == http.StatusUnprocessableEntity && spoken:
 		return country.Receipt{Outcome: country.Rejected, Raw: reply.Body,
 			Faults: []fault.Fault{refused("the access point did not take the document: %s", words)}}, nil

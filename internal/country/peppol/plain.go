@@ -60,8 +60,7 @@ func (p plain) submit(ctx context.Context, m message) (country.Receipt, error) {
 		if reply.Status == http.StatusServiceUnavailable && reply.Header.Get("Retry-After") == "" {
 			break // a proxy's, which may have passed the document on; nobody can be asked
 		}
-		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body,
-			Faults: []fault.Fault{fault.Warn("", fault.AuthorityError, "the access point is not available")}}, nil
+		return country.Receipt{Raw: reply.Body}.Untaken("the access point is not available"), nil
 	}
 	return country.Receipt{}, fmt.Errorf("the access point answered %d", reply.Status)
 }

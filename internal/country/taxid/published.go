@@ -12,6 +12,9 @@ import (
 const (
 	badPattern = "the number does not have the country's length and characters"
 	badCheck   = "the check digits do not fit the number"
+
+	badHungarianKind   = "its ninth digit is not a VAT code, 1 to 5"
+	badHungarianCounty = "its last two digits are not a county, 02 to 44 or 51"
 )
 
 func writtenHere(country string) bool {
@@ -265,9 +268,11 @@ func checkCroatia(n string) string {
 // (1 to 5) and the county.
 func checkHungary(n string) string {
 	if digits(n, 11) {
-		county := number(n[9:])
-		if n[8] < '1' || n[8] > '5' || county < 2 || county > 44 && county != 51 {
-			return badPattern
+		if n[8] < '1' || n[8] > '5' {
+			return badHungarianKind
+		}
+		if county := number(n[9:]); county < 2 || county > 44 && county != 51 {
+			return badHungarianCounty
 		}
 		n = n[:8]
 	}

@@ -17,8 +17,9 @@ const callbackBytesMax = 64 << 10
 
 func callbacks() *country.Callbacks { return &country.Callbacks{Read: readCallback} }
 
-// readCallback believes whoever knows the platform's key; without one of its
-// own a platform has the key of nobody, which is good enough for a demo.
+// readCallback believes whoever knows the platform's key. Without one of its own a
+// platform has the key of nobody, which everybody can derive: only a simulated
+// authority is believed with it.
 func readCallback(at country.Endpoint, c country.Call) ([]country.Message, country.CallReply, error) {
 	if c.Path != pathReceipts {
 		return nil, country.CallReply{}, fault.New(fault.NotFound, "the authority calls %s only", pathReceipts)
@@ -27,8 +28,11 @@ func readCallback(at country.Endpoint, c country.Call) ([]country.Message, count
 		return nil, country.CallReply{Status: http.StatusMethodNotAllowed, Header: http.Header{"Allow": {http.MethodPost}}}, nil
 	}
 	key := at.Identity.Secrets[secretPlatform]
-	if key == "" {
+	switch {
+	case key == "" && at.Simulated:
 		key = xxwire.PlatformKey("")
+	case key == "":
+		return nil, country.CallReply{}, fault.New(fault.Unauthenticated, "no key of the platform is set: nobody can sign")
 	}
 	if !hmac.Equal([]byte(c.Header.Get(xxwire.HeaderPlatform)), []byte(xxwire.PlatformMAC(key, c.Body))) {
 		return nil, country.CallReply{}, fault.New(fault.Unauthenticated, "the call is not signed with the platform's key")

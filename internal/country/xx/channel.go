@@ -171,7 +171,7 @@ func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error)
 	case xxwire.OutcomePending:
 		r.Outcome, r.Handle, r.Awaiting = country.Pending, given.Number, given.Awaiting != ""
 	case xxwire.OutcomeNotTaken:
-		r.Outcome = country.NotTaken
+		r = r.Untaken("the reference authority did not take it this time")
 	case xxwire.OutcomeDuplicate:
 		r.Outcome, r.Duplicate = country.Accepted, true
 	case xxwire.OutcomeAbsent:
@@ -189,7 +189,7 @@ func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error)
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
 	switch filingClass(f) {
 	case country.ByNothing:
-		return country.Receipt{}, fmt.Errorf("finding %s: the authority cannot be asked", f.Number)
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, country.ErrNotAskable)
 	case country.ByHash, country.ByKey, country.ByChain:
 		all, err := ch.Send(ctx, []country.Filing{f}, c)
 		if err != nil {

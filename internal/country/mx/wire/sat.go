@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -106,14 +107,14 @@ func (ch *Client) Cancel(ctx context.Context, f country.Filing, e Errand, c coun
 	switch said.status {
 	case "201", "202": // taken now, or before
 	case satwire.CodeNoSAT:
-		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
+		return said.notTaken(), nil
 	case satwire.CodeNoAccess, satwire.CodeRevoked:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.status,
 			said.message)
 	case "205":
 		// SAT's cancellation service learns of a voucher later than its state does.
 		if now, err := ch.State(ctx, f, e, c); err == nil && now.Voucher == satwire.VoucherValid {
-			return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
+			return said.notTaken(), nil
 		}
 		return said.refused(), nil
 	default:
@@ -134,13 +135,18 @@ func (ch *Client) Cancel(ctx context.Context, f country.Filing, e Errand, c coun
 }
 
 func (c cancelled) refused() country.Receipt {
-	message := Tidy(c.message)
-	if message == "" {
-		message = satwire.CancelMeaning(c.status)
-	}
 	return country.Receipt{Outcome: country.Rejected, Raw: c.raw, Faults: []fault.Fault{{
-		Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: c.status + ": " + message,
+		Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: c.words(),
 	}}}
+}
+
+func (c cancelled) notTaken() country.Receipt {
+	return country.Receipt{Raw: c.raw}.Untaken("%s", c.words())
+}
+
+// words are SAT's, or what its code means.
+func (c cancelled) words() string {
+	return c.status + ": " + cmp.Or(Tidy(c.message), satwire.CancelMeaning(c.status))
 }
 
 // Certificate answers SAT's certificate with a number, from SAT's repository.

@@ -247,7 +247,7 @@ func (a visit) batchDecision(ctx context.Context, f country.Filing, reference st
 	}
 	state, there := b.invoices[f.SHA256]
 	if !there { // the session failed as a whole, or never had it
-		return country.Receipt{Outcome: country.NotTaken}, nil
+		return country.Receipt{}.Untaken("the batch session failed as a whole"), nil
 	}
 	r.AuthorityID2 = state.ReferenceNumber
 	return a.decided(ctx, f, r, said{state, reference})

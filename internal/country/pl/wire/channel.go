@@ -399,11 +399,9 @@ func (a visit) decided(ctx context.Context, f country.Filing, r country.Receipt,
 		return a.duplicate(ctx, f, r, state.Status)
 	case code == ksefwire.StatusSession, code == ksefwire.StatusDecryption:
 		a.leave(state.session)
-		r.Outcome = country.NotTaken
-		return r, nil
+		return r.Untaken("%s", state.Status.Text()), nil
 	case code >= ksefwire.StatusUnknown:
-		r.Outcome = country.NotTaken
-		return r, nil
+		return r.Untaken("%s", state.Status.Text()), nil
 	}
 	no := rejected(state.Status.Text(), r.Raw)
 	no.AuthorityID2 = state.ReferenceNumber

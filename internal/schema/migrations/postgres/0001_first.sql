@@ -214,6 +214,21 @@ CREATE TRIGGER account_audit_no_delete BEFORE DELETE ON account_audit
 FOR EACH ROW EXECUTE FUNCTION account_audit_refuse();
 CREATE TRIGGER account_audit_no_truncate BEFORE TRUNCATE ON account_audit
 FOR EACH STATEMENT EXECUTE FUNCTION account_audit_refuse();
+-- An entry moves the head of its log, and nothing else does: the role that serves cannot.
+DO $$ BEGIN
+    EXECUTE format('CREATE FUNCTION account_audit_moves_head() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
+        current_schema(), $f$
+BEGIN
+    UPDATE clients SET audit_seq = NEW.seq, audit_hash = NEW.hash WHERE client_id = NEW.client_id AND audit_seq = NEW.seq - 1
+        AND coalesce(audit_hash, decode(repeat('00', 32), 'hex')) = NEW.prev_hash;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'an audit log is continued at its end';
+    END IF;
+    RETURN NULL;
+END $f$);
+END $$;
+CREATE TRIGGER account_audit_head AFTER INSERT ON account_audit
+FOR EACH ROW EXECUTE FUNCTION account_audit_moves_head();
 
 -- Secrets with which a client's notifications are signed as Standard Webhooks,
 -- beside the signature of its API key. One that is revoked stays for the audit log.
@@ -285,7 +300,7 @@ CREATE TABLE operator_audit (
     outcome   TEXT   NOT NULL, -- '' done, else why not
     prev_hash BYTEA  NOT NULL,
     hash      BYTEA  NOT NULL,
-    mac       BYTEA            -- proves that who holds the audit key wrote it; NULL: from a command line without the key
+    mac       BYTEA            -- proves that who holds the audit key wrote it
 );
 CREATE INDEX operator_audit_by_actor ON operator_audit (actor, seq);
 CREATE INDEX operator_audit_by_subject ON operator_audit (subject, seq);
@@ -307,6 +322,19 @@ CREATE TABLE operator_audit_head (
     hash BYTEA  NOT NULL
 );
 INSERT INTO operator_audit_head (one, seq, hash) VALUES (1, 0, '\x0000000000000000000000000000000000000000000000000000000000000000');
+DO $$ BEGIN
+    EXECUTE format('CREATE FUNCTION operator_audit_moves_head() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
+        current_schema(), $f$
+BEGIN
+    UPDATE operator_audit_head SET seq = NEW.seq, hash = NEW.hash WHERE one = 1 AND seq = NEW.seq - 1 AND hash = NEW.prev_hash;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'an audit log is continued at its end';
+    END IF;
+    RETURN NULL;
+END $f$);
+END $$;
+CREATE TRIGGER operator_audit_head AFTER INSERT ON operator_audit
+FOR EACH ROW EXECUTE FUNCTION operator_audit_moves_head();
 
 -- What operators prove besides their password, and sign-ins that wait for it.
 CREATE TABLE operator_totp (
@@ -653,7 +681,7 @@ CREATE TABLE lookup_answers (
 
 -- What authorities told us, each message once by their own name of
 -- it. due_at is when it is handed on next; NULL once it was, or once only a
--- person can know whose it is. Rows stay: their names keep a repetition from
+-- person can know whose it is. What was taken stays: its name keeps a repetition from
 -- being taken for news.
 CREATE TABLE inbox_messages (
     message_id   TEXT    NOT NULL PRIMARY KEY, -- begins with the time of arrival
@@ -673,9 +701,12 @@ CREATE TABLE inbox_messages (
     lease_token  BIGINT  NOT NULL DEFAULT 0,
     lease_node   TEXT,
     client_id    TEXT,                         -- whose mailbox it lay in; NULL: the authority called
-    company_id   TEXT
+    company_id   TEXT,
+    caller       TEXT,                         -- address of who called; NULL: it lay in a mailbox
+    bytes        BIGINT  NOT NULL DEFAULT 0    -- of what it says and how it came
 );
 CREATE UNIQUE INDEX inbox_messages_name ON inbox_messages (country, live, name);
+CREATE INDEX inbox_messages_caller ON inbox_messages (caller, bytes) WHERE taken_at IS NULL;
 CREATE INDEX inbox_messages_unknown ON inbox_messages (message_id) WHERE taken_at IS NULL AND tries > 0;
 CREATE INDEX inbox_messages_operation ON inbox_messages (operation_id) WHERE operation_id IS NOT NULL;
 CREATE INDEX inbox_messages_due ON inbox_messages (due_at, endpoint) WHERE due_at IS NOT NULL;
@@ -802,6 +833,40 @@ CREATE TABLE filings (
     receipt      TEXT,
     document     BYTEA
 );
+
+-- The record of a settled operation never changes. It goes once the operation is among the retired, by its owner's hand
+-- alone: see forget_records.
+CREATE FUNCTION refuse_record_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = OLD.operation_id AND o.stage = 'settled') THEN
+        IF NOT EXISTS (SELECT 1 FROM retired_operations x WHERE x.operation_id = OLD.operation_id)
+            OR NOT pg_has_role(current_user, (SELECT c.relowner FROM pg_class c WHERE c.oid = TG_RELID), 'USAGE') THEN
+            RAISE EXCEPTION 'the record of a settled operation never changes';
+        END IF;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER bodies_stay BEFORE UPDATE OR DELETE ON bodies FOR EACH ROW EXECUTE FUNCTION refuse_record_change();
+CREATE TRIGGER filings_stay BEFORE UPDATE OR DELETE ON filings FOR EACH ROW EXECUTE FUNCTION refuse_record_change();
+-- What is left of filings is a JSON object of texts, by operation.
+DO $$ BEGIN
+    EXECUTE format('CREATE FUNCTION forget_records(ids TEXT, remains TEXT) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
+        current_schema(), $f$
+DECLARE
+    gone TEXT[] := ARRAY(SELECT jsonb_array_elements_text(ids::jsonb));
+BEGIN
+    IF EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = ANY(gone) AND o.accepted_at > (service_day() - 6 * 365) * 86400000000) THEN
+        RAISE EXCEPTION 'a record stays for six years';
+    END IF;
+    DELETE FROM bodies WHERE operation_id = ANY(gone);
+    UPDATE filings f SET filing = r.value, report = '', receipt = NULL, document = NULL
+        FROM jsonb_each_text(remains::jsonb) r WHERE f.operation_id = r.key AND f.operation_id = ANY(gone);
+END $f$);
+END $$;
+REVOKE ALL ON FUNCTION forget_records(TEXT, TEXT) FROM PUBLIC;
 
 -- The head of each chain.
 CREATE TABLE chains (
@@ -1244,15 +1309,20 @@ CREATE TABLE search_cursors (
 INSERT INTO search_cursors (name, position) VALUES ('new', ''), ('minute', ''), ('day', ''), ('settled', '');
 INSERT INTO search_cursors (name, position) VALUES ('parts', ''), ('parts_until', ''), ('companies', '');
 
--- What happened in a minute (older ones: in an hour), per node, for plots.
+-- What happened in a minute (older ones: in an hour), per node, for plots: to
+-- transactions, and in calls to their authority.
 CREATE TABLE transaction_counts (
-    minute    BIGINT NOT NULL, -- since 1970
-    country   TEXT   NOT NULL,
-    node      TEXT   NOT NULL, -- '' once added up
-    accepted  BIGINT NOT NULL,
-    succeeded BIGINT NOT NULL,
-    failed    BIGINT NOT NULL,
-    PRIMARY KEY (minute, country, node)
+    minute       BIGINT  NOT NULL, -- since 1970
+    country      TEXT    NOT NULL,
+    live         BOOLEAN NOT NULL,
+    node         TEXT    NOT NULL, -- '' once added up
+    accepted     BIGINT  NOT NULL,
+    succeeded    BIGINT  NOT NULL,
+    failed       BIGINT  NOT NULL,
+    calls        BIGINT  NOT NULL,
+    calls_failed BIGINT  NOT NULL, -- that brought no answer
+    calls_took   BIGINT  NOT NULL, -- microseconds, of all of them
+    PRIMARY KEY (minute, country, live, node)
 );
 
 -- What a client used in a day.

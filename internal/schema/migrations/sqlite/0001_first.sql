@@ -113,6 +113,13 @@ BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER account_audit_no_replace BEFORE INSERT ON account_audit
 WHEN EXISTS (SELECT 1 FROM account_audit WHERE client_id = NEW.client_id AND seq = NEW.seq)
 BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+-- An entry moves the head of its log.
+CREATE TRIGGER account_audit_head AFTER INSERT ON account_audit
+BEGIN
+    SELECT RAISE(ABORT, 'an audit log is continued at its end') WHERE NOT EXISTS (SELECT 1 FROM clients
+        WHERE client_id = NEW.client_id AND audit_seq = NEW.seq - 1 AND coalesce(audit_hash, zeroblob(32)) = NEW.prev_hash);
+    UPDATE clients SET audit_seq = NEW.seq, audit_hash = NEW.hash WHERE client_id = NEW.client_id;
+END;
 
 -- Secrets with which a client's notifications are signed as Standard Webhooks,
 -- beside the signature of its API key. One that is revoked stays for the audit log.
@@ -184,7 +191,7 @@ CREATE TABLE operator_audit (
     outcome   TEXT    NOT NULL, -- '' done, else why not
     prev_hash BLOB    NOT NULL,
     hash      BLOB    NOT NULL,
-    mac       BLOB              -- proves that who holds the audit key wrote it; NULL: from a command line without the key
+    mac       BLOB              -- proves that who holds the audit key wrote it
 );
 CREATE INDEX operator_audit_by_actor ON operator_audit (actor, seq);
 CREATE INDEX operator_audit_by_subject ON operator_audit (subject, seq);
@@ -205,6 +212,12 @@ CREATE TABLE operator_audit_head (
     hash BLOB   NOT NULL
 );
 INSERT INTO operator_audit_head (one, seq, hash) VALUES (1, 0, x'0000000000000000000000000000000000000000000000000000000000000000');
+CREATE TRIGGER operator_audit_head AFTER INSERT ON operator_audit
+BEGIN
+    SELECT RAISE(ABORT, 'an audit log is continued at its end') WHERE NOT EXISTS (SELECT 1 FROM operator_audit_head
+        WHERE one = 1 AND seq = NEW.seq - 1 AND hash = NEW.prev_hash);
+    UPDATE operator_audit_head SET seq = NEW.seq, hash = NEW.hash WHERE one = 1;
+END;
 
 -- What operators prove besides their password, and sign-ins that wait for it.
 CREATE TABLE operator_totp (
@@ -550,7 +563,7 @@ CREATE TABLE lookup_answers (
 
 -- What authorities told us, each message once by their own name of
 -- it. due_at is when it is handed on next; NULL once it was, or once only a
--- person can know whose it is. Rows stay: their names keep a repetition from
+-- person can know whose it is. What was taken stays: its name keeps a repetition from
 -- being taken for news.
 CREATE TABLE inbox_messages (
     message_id   TEXT    NOT NULL PRIMARY KEY, -- begins with the time of arrival
@@ -570,9 +583,12 @@ CREATE TABLE inbox_messages (
     lease_token  BIGINT  NOT NULL DEFAULT 0,
     lease_node   TEXT,
     client_id    TEXT,                         -- whose mailbox it lay in; NULL: the authority called
-    company_id   TEXT
+    company_id   TEXT,
+    caller       TEXT,                         -- address of who called; NULL: it lay in a mailbox
+    bytes        BIGINT  NOT NULL DEFAULT 0    -- of what it says and how it came
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX inbox_messages_name ON inbox_messages (country, live, name);
+CREATE INDEX inbox_messages_caller ON inbox_messages (caller, bytes) WHERE taken_at IS NULL;
 CREATE INDEX inbox_messages_unknown ON inbox_messages (message_id) WHERE taken_at IS NULL AND tries > 0;
 CREATE INDEX inbox_messages_operation ON inbox_messages (operation_id) WHERE operation_id IS NOT NULL;
 CREATE INDEX inbox_messages_due ON inbox_messages (due_at, endpoint) WHERE due_at IS NOT NULL;
@@ -694,6 +710,22 @@ CREATE TABLE filings (
     receipt      TEXT,
     document     BLOB
 );
+
+-- The record of a settled operation never changes; it goes once the operation is among the retired.
+CREATE TRIGGER bodies_stay BEFORE UPDATE ON bodies
+WHEN EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = OLD.operation_id AND o.stage = 'settled')
+BEGIN SELECT RAISE(ABORT, 'the record of a settled operation never changes'); END;
+CREATE TRIGGER bodies_go_with_their_record BEFORE DELETE ON bodies
+WHEN EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = OLD.operation_id AND o.stage = 'settled')
+    AND NOT EXISTS (SELECT 1 FROM retired_operations x WHERE x.operation_id = OLD.operation_id)
+BEGIN SELECT RAISE(ABORT, 'the record of a settled operation never changes'); END;
+CREATE TRIGGER filings_stay BEFORE UPDATE ON filings
+WHEN EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = OLD.operation_id AND o.stage = 'settled')
+    AND NOT EXISTS (SELECT 1 FROM retired_operations x WHERE x.operation_id = OLD.operation_id)
+BEGIN SELECT RAISE(ABORT, 'the record of a settled operation never changes'); END;
+CREATE TRIGGER filings_are_kept BEFORE DELETE ON filings
+WHEN EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = OLD.operation_id AND o.stage = 'settled')
+BEGIN SELECT RAISE(ABORT, 'the record of a settled operation never changes'); END;
 
 -- The head of each chain.
 CREATE TABLE chains (
@@ -1105,15 +1137,20 @@ CREATE TABLE search_cursors (
 INSERT INTO search_cursors (name, position) VALUES ('new', ''), ('minute', ''), ('day', ''), ('settled', '');
 INSERT INTO search_cursors (name, position) VALUES ('parts', ''), ('parts_until', ''), ('companies', '');
 
--- What happened in a minute (older ones: in an hour), per node, for plots.
+-- What happened in a minute (older ones: in an hour), per node, for plots: to
+-- transactions, and in calls to their authority.
 CREATE TABLE transaction_counts (
-    minute    BIGINT NOT NULL, -- since 1970
-    country   TEXT   NOT NULL,
-    node      TEXT   NOT NULL, -- '' once added up
-    accepted  BIGINT NOT NULL,
-    succeeded BIGINT NOT NULL,
-    failed    BIGINT NOT NULL,
-    PRIMARY KEY (minute, country, node)
+    minute       BIGINT  NOT NULL, -- since 1970
+    country      TEXT    NOT NULL,
+    live         BOOLEAN NOT NULL,
+    node         TEXT    NOT NULL, -- '' once added up
+    accepted     BIGINT  NOT NULL,
+    succeeded    BIGINT  NOT NULL,
+    failed       BIGINT  NOT NULL,
+    calls        BIGINT  NOT NULL,
+    calls_failed BIGINT  NOT NULL, -- that brought no answer
+    calls_took   BIGINT  NOT NULL, -- microseconds, of all of them
+    PRIMARY KEY (minute, country, live, node)
 ) WITHOUT ROWID;
 
 -- What a client used in a day.
