@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/needs"
 	"tributary/internal/schema"
 )
@@ -109,7 +110,7 @@ func Open(t testing.TB, cfg db.Config) *db.DB {
 	if path, ok := strings.CutPrefix(cfg.URL, "sqlite:"); ok {
 		seed(t, path)
 	}
-	d, err := db.Open(ctx, cfg)
+	d, err := insist(func() (*db.DB, error) { return db.Open(ctx, cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +119,21 @@ func Open(t testing.TB, cfg db.Config) *db.DB {
 			t.Errorf("close the database: %v", err)
 		}
 	})
-	if _, err := schema.Migrate(ctx, d); err != nil {
+	if _, err := insist(func() (int, error) { return schema.Migrate(ctx, d) }); err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// insist repeats what the server had no time for: a machine that stands still for
+// a few seconds is no reason for a test to fail.
+func insist[T any](do func() (T, error)) (value T, err error) {
+	for range 20 {
+		if value, err = do(); fault.KindOf(err) != fault.Unavailable {
+			break
+		}
+	}
+	return value, err
 }
 
 // PostgresURL makes an empty database on the private server and drops it when the test ends.
