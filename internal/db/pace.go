@@ -96,7 +96,11 @@ func (p *Pace) rate() float64 {
 
 // Turn waits until a piece of work may be computed, and returns what ends it.
 // When ctx ends first the piece may go on: it is about to notice.
-func (p *Pace) Turn(ctx context.Context) (done func()) {
+func (p *Pace) Turn(ctx context.Context) (done func()) { return p.TurnWithin(ctx, 0) }
+
+// TurnWithin is Turn for work that has a share of its own: it waits so long at
+// most, and then goes on. 0: as long as it takes.
+func (p *Pace) TurnWithin(ctx context.Context, most time.Duration) (done func()) {
 	if !p.Pressed() {
 		return p.begun(0)
 	}
@@ -110,9 +114,16 @@ func (p *Pace) Turn(ctx context.Context) (done func()) {
 	p.queue = append(p.queue, mine)
 	p.look()
 	p.mu.Unlock()
+	var late <-chan time.Time
+	if most > 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case paid := <-mine:
 		return p.begun(paid)
+	case <-late:
 	case <-ctx.Done():
 	}
 	p.mu.Lock()

@@ -132,24 +132,13 @@ func (p *Pump[T]) setUp() {
 	}
 }
 
-// turn waits for other work of this process. A claim mostly waits itself; what it
-// writes is paid for where it is written.
-func (p *Pump[T]) turn(ctx context.Context) {
-	if p.TurnMost > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.TurnMost)
-		defer cancel()
-	}
-	p.DB.Pace().Turn(ctx)()
-}
-
 // claim takes rows for the free slots and has them worked; true when there may be more at once.
 func (p *Pump[T]) claim(ctx context.Context, work func(leases []*Lease[T], asked time.Time)) (more bool) {
 	free := p.free()
 	if free < p.claimFrom() {
 		return false
 	}
-	p.turn(ctx)
+	p.DB.Pace().TurnWithin(ctx, p.TurnMost)() // it mostly waits; what it writes is paid for where it is written
 	select {
 	case <-p.old:
 		p.memory.low.forget()

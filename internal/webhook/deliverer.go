@@ -219,14 +219,6 @@ const sendCosts = 300 * time.Microsecond
 // notification waits for its whole journey.
 const turnMost = 500 * time.Millisecond
 
-// turn is db.Pace's, for as long as a delivery waits for it.
-func (h *Hooks) turn(ctx context.Context) (done func()) {
-	ctx, cancel := context.WithTimeout(ctx, turnMost)
-	done = h.cfg.DB.Pace().Turn(ctx)
-	cancel()
-	return done
-}
-
 // send packs and posts the notification. An error means that nothing was sent.
 func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 	keys, err := h.cfg.Keys(ctx, a.client)
@@ -238,7 +230,7 @@ func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 		h.cfg.DB.Wake(eventsTable)
 	}
 	at := DeliveredAt(h.cfg.Now(), db.FromMicros(a.Row.lastAt))
-	done := h.turn(ctx)
+	done := h.cfg.DB.Pace().TurnWithin(ctx, turnMost)
 	parcel, err := Pack(Notification{
 		EventType: a.event, DeliveredAt: at, ResourceID: a.Row.resourceID, ResourceURL: h.resourceURL(a.Row.path), WebhookID: a.ID,
 	}, keys)
