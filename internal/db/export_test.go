@@ -98,3 +98,8 @@ func CountNodes(d *DB) error { return d.eng.(*pgEngine).peers.look() }
 
 // WorkConns is how many connections the program's own reads have.
 const WorkConns = pgWorkConns
+
+// Waits are how long connecting to a server, and a write, may take.
+func Waits(d *DB) (connect, write time.Duration) {
+	return d.eng.(*pgEngine).cfg.ConnConfig.ConnectTimeout, d.patience
+}

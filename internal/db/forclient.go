@@ -68,7 +68,7 @@ const Becomes = "CASE WHEN current_setting('server_version_num')::int >= 160000 
 // findRoles learns with which role clients read: the one that was granted beside the role of this session, or for the
 // owner any that it may become.
 func (e *pgEngine) findRoles(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pgConnectTimeout+pgQuestionFor)
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnConfig.ConnectTimeout+pgQuestionFor)
 	defer cancel()
 	var known bool
 	if err := e.work.QueryRow(ctx,

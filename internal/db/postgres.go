@@ -86,6 +86,7 @@ func tryPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 	e := &pgEngine{d: d, cfg: cfg, queue: newWriteQueue(d.cfg.QueueMax)}
 	e.cluster.moved = e.reset
 	e.prepareSessions()
+	d.patience = WriteTimeout + e.longer()
 	e.lookAround(ctx)
 	if err := e.refuseTransactionPooling(ctx); err != nil {
 		return nil, fmt.Errorf("reach %s: %w", redactURL(url), err)
@@ -139,7 +140,7 @@ func (e *pgEngine) start(d *DB) error {
 // sampleClock aligns the clock with the server's. Of a few round trips the
 // quickest says best when the server looked at its clock.
 func (e *pgEngine) sampleClock(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pgConnectTimeout+pgQuestionFor)
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnConfig.ConnectTimeout+pgQuestionFor)
 	defer cancel()
 	conn, err := e.work.Acquire(ctx) // connecting is no part of the round trip
 	if err != nil {
@@ -188,7 +189,7 @@ func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader
 	if visitor {
 		pool = e.visitors
 	}
-	wait, cancel := context.WithTimeout(ctx, limit)
+	wait, cancel := context.WithTimeout(ctx, limit+e.longer())
 	defer cancel()
 	conn, err := pool.Acquire(wait)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	pgConnectTimeout = 3 * time.Second  // for each of the hosts that the address names
+	pgConnectTimeout = 3 * time.Second  // for each of the hosts that the address names, unless it says connect_timeout
 	pgSilence        = 10 * time.Second // how long a vanished machine goes unnoticed, here and there
 	pgIdleInTx       = time.Minute      // a stalled node must not hold locks for ever
 	pgPingAfter      = time.Second      // a connection that lay idle for longer is tried before it is used
@@ -29,7 +29,9 @@ const (
 // that must not be used lets the next one of the address have its turn.
 func (e *pgEngine) prepareSessions() {
 	conn := e.cfg.ConnConfig
-	conn.ConnectTimeout = pgConnectTimeout
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = pgConnectTimeout
+	}
 	conn.DialFunc = dialServer
 	conn.RuntimeParams["application_name"] = "tributary"
 	wanted := conn.ValidateConnect // target_session_attrs
@@ -44,6 +46,12 @@ func (e *pgEngine) prepareSessions() {
 		}
 		return e.cluster.admit(ctx, c)
 	}
+}
+
+// longer is how much longer than by default everything waits that may have to connect first: an address that says
+// connect_timeout=10 means it.
+func (e *pgEngine) longer() time.Duration {
+	return max(e.cfg.ConnConfig.ConnectTimeout-pgConnectTimeout, 0)
 }
 
 // settle makes a session's settings. PostgreSQL's own random_page_cost is that of

@@ -1,9 +1,12 @@
 package db_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 )
 
 func TestAServerElsewhereMustProveItsName(t *testing.T) {
@@ -30,5 +33,20 @@ func TestAServerElsewhereMustProveItsName(t *testing.T) {
 	t.Setenv("PGSSLMODE", "disable")
 	if !db.UnprovenServer("postgres://u@db.example.test/x") {
 		t.Error("PGSSLMODE is not heard")
+	}
+}
+
+func TestTheAddressSaysHowLongConnectingTakes(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string][2]time.Duration{
+		"":                    {3 * time.Second, db.WriteTimeout},
+		"&connect_timeout=30": {30 * time.Second, db.WriteTimeout + 27*time.Second},
+		"&connect_timeout=2":  {2 * time.Second, db.WriteTimeout},
+	} {
+		d := dbtest.Open(t, db.Config{URL: strings.Replace(dbtest.MigratedURL(t), "&connect_timeout=30", said, 1)})
+		connect, write := db.Waits(d)
+		if got := [2]time.Duration{connect, write}; got != want {
+			t.Errorf("%q: connecting and writing take %v, want %v", said, got, want)
+		}
 	}
 }

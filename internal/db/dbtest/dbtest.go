@@ -258,7 +258,7 @@ func (s *Server) create(t testing.TB, template string) string {
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
 	s.command(t, "CREATE DATABASE "+name+" TEMPLATE "+template+s.copying(t))
 	t.Cleanup(func() { s.command(t, "DROP DATABASE "+name+" WITH (FORCE)") })
-	return s.url(name)
+	return s.url(name) + "&connect_timeout=30" // a machine that stands still for a while is no trouble of the program
 }
 
 var databases atomic.Int64
