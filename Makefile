@@ -6,7 +6,7 @@ export RAPID_CHECKS ?= 30
 GO ?= go
 # Every run is a real one, with the places at which tests kill the program; scripts/check has vetted it. Without debug
 # information the tests are compiled in nine tenths of the time and linked in half.
-FLAGS := -count=1 -tags=killpoints -vet=off -gcflags=all=-dwarf=false -ldflags=-w -parallel=8 -timeout=30m
+FLAGS := -p=3 -count=1 -tags=killpoints -vet=off -gcflags=all=-dwarf=false -ldflags=-w -parallel=8 -timeout=30m
 # One private PostgreSQL for all packages of a run.
 GOTEST := $(GO) run ./scripts/withpostgres $(GO) test
 # Where goroutines meet most; make race looks everywhere.

@@ -21,5 +21,5 @@ require (
 
 tool (
 	honnef.co/go/tools/cmd/staticcheck
-	tributary/tools/errcheck
+	tributary/tools/vet
 )

@@ -219,7 +219,7 @@ func (r *run) startNode(ctx context.Context, at *place, i int, authority string)
 		}
 	}
 	said, err := os.ReadFile(log.Name())
-	return nil, errors.Join(fmt.Errorf("a node exited before it was ready: %s", said), err, cmd.Wait())
+	return nil, errors.Join(fmt.Errorf("a node exited before it was ready: %s", said), err, lines.Err(), cmd.Wait())
 }
 
 func (n *node) end() error {

@@ -355,8 +355,12 @@ func (b *browser) follow(page, text string) {
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && !strings.Contains(lines.Text(), text) {
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
 	}
+	b.t.Fatalf("the page was never told %q: %v", text, lines.Err())
 }
 
 // browser is a client with cookies that does not follow redirects by itself.

@@ -548,7 +548,12 @@ func TestLookingOnDoesNotKeepASessionAlive(t *testing.T) {
 	before := seen()
 	resp := b.do(http.MethodGet, "/live/alerts", nil)
 	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "event: page") {
+	told := false
+	for !told && lines.Scan() {
+		told = strings.HasPrefix(lines.Text(), "event: page")
+	}
+	if !told {
+		t.Fatalf("the page was not told anything: %v", lines.Err())
 	}
 	resp.Body.Close()
 	if got := seen(); before.IsZero() || !got.Equal(before) {

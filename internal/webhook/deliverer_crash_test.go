@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -77,6 +78,9 @@ func child(t *testing.T, env ...string) (kill func() (stored []string)) {
 			if id, ok := strings.CutPrefix(lines.Text(), "stored "); ok {
 				stored = append(stored, id)
 			}
+		}
+		if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
 		}
 		ended <- stored
 	}()
