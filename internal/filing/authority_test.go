@@ -436,7 +436,9 @@ func TestHardCase04ALateAnswerIsEvidenceOnly(t *testing.T) {
 func stalledNode(t *testing.T, s setup, code string) (heard string) {
 	t.Helper()
 	url := dbtest.MigratedURL(t)
-	stalled := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
+	asleepAlone := s
+	asleepAlone.Slots = 1 // it claims nothing else while it sleeps
+	stalled := newNode(t, dbtest.Open(t, db.Config{URL: url}), asleepAlone)
 	other := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
 	supplier := stalled.Supplier(code, "s1")
 	asleep, wake := make(chan struct{}), make(chan struct{})
