@@ -131,21 +131,11 @@ func (c *chromium) content() {
 	c.complaints = nil
 }
 
-// do takes one step after the other. Pages change by themselves: a step whose
-// element was replaced before it was touched is taken again.
+// do takes one step after the other.
 func (c *chromium) do(steps ...chromedp.Action[chromedp.Void]) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.ctx, patience)
-	defer cancel()
 	for _, step := range steps {
-		err := chromedp.Do(ctx, step)
-		for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Could not find node with given id") {
-			err = chromedp.Do(ctx, step)
-		}
-		if err != nil {
-			c.shot("failed")
-			c.t.Fatal(err)
-		}
+		value(c, step)
 	}
 }
 
@@ -163,22 +153,63 @@ func value[T any](c *chromium, a chromedp.Action[T]) T {
 
 func (c *chromium) open(path string) {
 	c.t.Helper()
-	c.do(chromedp.Navigate(c.h.url + "/console" + path))
+	c.visit(c.h.url + "/console" + path)
 }
 
-// sees waits until the page has a text, without reloading it. A page that is
-// just being left ends a look; then it looks again.
-func (c *chromium) sees(text string) {
+// visit goes to an address and waits until the page's own scripts have run; what
+// it shows inside, as a PDF, may still be on its way.
+func (c *chromium) visit(url string) {
 	c.t.Helper()
-	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text),
-		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+	value(c, chromedp.Evaluate[bool](`window.left = true`))
+	if _, err := chromedp.Call(c.ctx, page.Navigate, page.NavigateParams{URL: url}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.waits(`!window.left && performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd > 0`)
+}
+
+// waits looks at the page until an expression is true. It asks the page itself,
+// again and again: what a driver remembers of a page's elements is lost with the
+// page, and with a PDF that loads in it.
+func (c *chromium) waits(expression string) {
+	c.t.Helper()
+	if !c.tries(chromedp.Poll[bool](expression,
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))) {
+		c.shot("failed")
+		c.t.Fatalf("it never came to %s:\n%s", expression, value(c, chromedp.Evaluate[string]("document.body.innerText")))
+	}
+}
+
+// tries takes a step until it is done. A page that is just being left ends a try,
+// and sometimes never answers it.
+func (c *chromium) tries(step chromedp.Action[bool]) bool {
 	for late := time.Now().Add(patience); time.Now().Before(late); {
-		if there, err := chromedp.Run(c.ctx, look); err == nil && there {
-			return
+		ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
+		done, err := chromedp.Run(ctx, step)
+		cancel()
+		if err == nil && done {
+			return true
 		}
 	}
-	c.shot("failed")
-	c.t.Fatalf("the page never had %q:\n%s", text, value(c, chromedp.Evaluate[string]("document.body.innerText")))
+	return false
+}
+
+// sees waits until the page has a text, without reloading it.
+func (c *chromium) sees(text string) {
+	c.t.Helper()
+	c.waits(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+}
+
+// shows waits until the page has an element that can be seen.
+func (c *chromium) shows(selector string) {
+	c.t.Helper()
+	c.waits(fmt.Sprintf(`document.querySelector(%q)?.checkVisibility() === true`, selector))
+}
+
+// types puts the focus on a field and presses keys.
+func (c *chromium) types(selector, keys string) {
+	c.t.Helper()
+	c.touch(selector, `e.focus();`)
+	c.do(chromedp.KeyEvent(keys))
 }
 
 // click presses an element where a pointer would hit it: shown, enabled and
@@ -214,20 +245,12 @@ func (c *chromium) touch(selector, step string) {
 		%s
 		return true;
 	})()`, selector, step)
-	there := chromedp.Poll[bool](fmt.Sprintf(`document.querySelector(%q) !== null`, selector),
-		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
-	by := func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }
-	for late := time.Now().Add(patience); time.Now().Before(late); {
-		if _, err := chromedp.Run(c.ctx, there); err != nil {
-			continue // not yet, or the page is just being left
-		}
-		if done, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](script, by)); err == nil && done {
-			return
-		}
+	c.waits(fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
+	if !c.tries(chromedp.Evaluate[bool](script, func(p *runtime.EvaluateParams) { p.UserGesture = new(true) })) {
+		c.shot("failed")
+		c.t.Fatalf("%s was never there to be touched:\n%s", selector,
+			value(c, chromedp.Evaluate[string]("document.body.innerText")))
 	}
-	c.shot("failed")
-	c.t.Fatalf("%s was never there to be touched:\n%s", selector,
-		value(c, chromedp.Evaluate[string]("document.body.innerText")))
 }
 
 // shot keeps a picture where TRIBUTARY_SCREENSHOTS names a folder.
@@ -296,9 +319,11 @@ func (c *chromium) axe(path string) {
 func (c *chromium) signIn(name string) {
 	c.t.Helper()
 	c.open("/")
-	c.do(chromedp.WaitVisible("#password"))
+	c.shows("#password")
 	c.shot("sign-in-1280")
-	c.do(chromedp.SendKeys("#name", name), chromedp.SendKeys("#password", password+"\r"), chromedp.WaitVisible("#places"))
+	c.types("#name", name)
+	c.types("#password", password+"\r")
+	c.shows("#places")
 }
 
 // TestAnOperatorsDay is the console in a real browser: sign in, find a stuck
@@ -317,7 +342,9 @@ func TestAnOperatorsDay(t *testing.T) {
 	c.content()
 
 	// Find it with the keyboard alone, read why, retry, and see it happen.
-	c.do(chromedp.KeyEvent("/"), chromedp.SendKeys("#find", "inv 2026-0815\r"))
+	c.do(chromedp.KeyEvent("/"))
+	c.waits(`document.activeElement?.id === "find"`)
+	c.do(chromedp.KeyEvent("inv 2026-0815\r"))
 	c.sees("1 failed call") // a single hit opens
 	c.sees("Next attempt")
 	c.shot("stuck-1280")
@@ -350,7 +377,7 @@ func (c *chromium) replayWindow() {
 	c.t.Helper()
 	sent := c.h.got.Load()
 	c.open("/deliveries/replay?client=acme")
-	c.do(chromedp.SetValue("#client", "acme"))
+	c.fill("#client", "acme")
 	c.click(".search button[type=submit]")
 	c.sees("1 event")
 	c.shot("replay-1280")
@@ -371,9 +398,9 @@ func (c *chromium) rotateKey() {
 	c.open("/clients/acme")
 	// the sample follows before anything is saved
 	c.fill("#accent", "#7A1F3D")
-	c.do(chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`))
+	c.waits(`document.querySelector('#preview[data*="accent=%237A1F3D"]') !== null`)
 	c.click("#rotate")
-	c.do(chromedp.WaitVisible("#secret"))
+	c.shows("#secret")
 	c.click("a.button")
 	c.click("#promote")
 	c.sees("it signs webhooks")
@@ -421,12 +448,12 @@ func (c *chromium) tour(operation string) {
 	})
 	c.open("/transactions/" + operation)
 	c.click("#show-paper")
-	c.do(chromedp.WaitReady("object.paper"))
+	c.waits(`document.querySelector("object.paper") !== null`)
 	c.axe("the document beside the timeline")
 	c.shot("paper-" + lastView)
 	c.open("/")
 	c.click(".menu")
-	c.do(chromedp.WaitVisible("#places a[href='/console/queues']"))
+	c.shows("#places a[href='/console/queues']")
 	c.shot("menu-" + lastView)
 	c.click("#places a[href='/console/queues']")
 	c.sees("Operations by stage")

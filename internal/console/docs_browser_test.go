@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"tributary/internal/api"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/site"
@@ -45,7 +43,7 @@ func TestTheDocumentationInABrowser(t *testing.T) {
 	}
 	c := h.chromium(server.URL+"/docs/", server.URL+"/v1/transactions", "file://"+folder)
 	read := func(name string) {
-		c.do(chromedp.Navigate(server.URL + "/docs/" + name))
+		c.visit(server.URL + "/docs/" + name)
 		c.fits(name)
 		c.axe(name)
 	}
@@ -53,18 +51,19 @@ func TestTheDocumentationInABrowser(t *testing.T) {
 	// Trying it: the key and the supplier are filled in, the next page knows the operation.
 	read("postV1Transactions.html")
 	c.click(`#tryform button[type=submit]`)
-	c.do(chromedp.WaitVisible("#tried pre"))
+	c.shows("#tried pre")
 	c.sees("202 Accepted in")
-	c.do(chromedp.Navigate(server.URL + "/docs/getV1TransactionsOperationId.html"))
+	c.visit(server.URL + "/docs/getV1TransactionsOperationId.html")
 	c.click(`#tryform button[type=submit]`)
 	c.sees(`"transaction_id": "order-1001"`)
 	c.axe("after a call")
 	c.content()
 
-	c.do(chromedp.SendKeys("#find", "authority_not_configured\r"))
+	c.types("#find", "authority_not_configured\r")
 	c.sees("places for")
 	c.axe("search")
-	c.do(chromedp.Navigate("file://"+folder+"/index.html"), chromedp.SendKeys("#find", "authority_not_configured\r"))
+	c.visit("file://" + folder + "/index.html")
+	c.types("#find", "authority_not_configured\r")
 	c.sees("places for")
 	c.click("#hits a")
 	c.sees("Where codes appear")

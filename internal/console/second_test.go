@@ -144,11 +144,11 @@ func TestPasskeysInABrowser(t *testing.T) {
 	must(t, err)
 	c.open("/queues")
 	password := func() {
-		c.do(chromedp.WaitVisible("#password"), chromedp.SendKeys("#name", "admin"),
-			chromedp.SendKeys("#password", password+"\r"))
+		c.types("#name", "admin")
+		c.types("#password", password+"\r")
 	}
 	password()
-	c.do(chromedp.WaitVisible("#makepasskey"))
+	c.shows("#makepasskey")
 	c.axe("/sign-in/second (enrol)")
 	c.click("#makepasskey")
 	c.sees("Recovery codes")
@@ -162,7 +162,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	c.open("/account")
 	c.click("form[action='/console/sign-out'] button")
 	password()
-	c.do(chromedp.WaitVisible("#usepasskey"))
+	c.shows("#usepasskey")
 	c.axe("/sign-in/second")
 	c.click("#usepasskey")
 	c.sees("In progress now")
