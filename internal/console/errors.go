@@ -94,6 +94,8 @@ func noticeOf(name string) notice {
 			Text: "The webhooks are being sent again, each with the same webhook_id; the audit log has the number."},
 		"replaying":    {Text: "The replay has started. It continues in the background, also after a restart."},
 		"saved":        {Text: "Saved."},
+		"view-saved":   {Text: "The view is saved. It is listed above the search, for you alone."},
+		"view-removed": {Text: "The view is removed."},
 		"unchanged":    {Text: "No changes."},
 		"promoted":     {Text: "The key is now active: it signs webhooks. The previous one is retiring."},
 		"revoked":      {Text: "The key is revoked. Requests with it are rejected."},

@@ -192,12 +192,33 @@ func (c *Console) retryTogether(v *request) (string, error) {
 }
 
 // view is a list that operators want often; it is no more than its address.
-type view struct{ Name, Address string }
+type view struct {
+	Name, Address string
+	Saved         bool // by this operator
+}
 
+// saveView gives the list that is shown a name.
+func (c *Console) saveView(v *request) (string, error) {
+	values, err := url.ParseQuery(v.r.PostFormValue("query"))
+	if err != nil {
+		return "", fault.New(fault.Invalid, "Invalid view.")
+	}
+	query := values.Encode()
+	err = c.cfg.Operators.SaveView(v.ctx, v.session, operator.View{Name: v.r.PostFormValue("name"), Query: query})
+	return noticed(Root+"/transactions?"+query, "view-saved"), err
+}
+
+func (c *Console) removeView(v *request) (string, error) {
+	return Root + "/transactions?notice=view-removed", c.cfg.Operators.RemoveView(v.ctx, v.session, v.r.PostFormValue("name"))
+}
+
+// views are the lists that everybody wants, those that something waits in, and the operator's own.
 func (c *Console) views(v *request) []view {
 	list := []view{
-		{"All", "/transactions"}, {"In progress", "/transactions?status=PROCESSING"}, {"Failed", "/transactions?status=FAILURE"},
-		{"Today", "/transactions?from=" + c.now().UTC().Format(time.DateOnly)}, {"Held", "/transactions?reason=held"},
+		{Name: "All", Address: "/transactions"}, {Name: "In progress", Address: "/transactions?status=PROCESSING"},
+		{Name: "Failed", Address: "/transactions?status=FAILURE"},
+		{Name: "Today", Address: "/transactions?from=" + c.now().UTC().Format(time.DateOnly)},
+		{Name: "Held", Address: "/transactions?reason=held"},
 	}
 	waits, err := c.cfg.Ledger.Waits(v.ctx)
 	if err != nil {
@@ -209,9 +230,20 @@ func (c *Console) views(v *request) []view {
 	}
 	for _, m := range ledger.Meanings() {
 		if n := counts[m.Code]; n > 0 && m.Code != fault.Held {
-			list = append(list, view{strings.ReplaceAll(string(m.Code), "_", " ") + " " + count(n),
-				"/transactions?reason=" + string(m.Code)})
+			list = append(list, view{Name: strings.ReplaceAll(string(m.Code), "_", " ") + " " + count(n),
+				Address: "/transactions?reason=" + string(m.Code)})
 		}
+	}
+	var saved []operator.View
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
+		saved, err = c.cfg.Operators.Views(r, v.session.Name)
+		return err
+	})
+	if err != nil {
+		c.log.Warn("read saved views", "error", err)
+	}
+	for _, s := range saved {
+		list = append(list, view{Name: s.Name, Address: "/transactions?" + s.Query, Saved: true})
 	}
 	return list
 }

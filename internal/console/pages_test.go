@@ -424,6 +424,33 @@ func TestAClientIsMadeWithItsFirstKey(t *testing.T) {
 	}
 }
 
+func TestAListIsSavedAsAViewOfItsOperator(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	b, other := h.as(operator.Viewer), h.as(operator.Acting)
+	if page := b.get("/transactions"); strings.Contains(page, "saveview") {
+		t.Error("the whole list is offered to be saved")
+	}
+	const query = "country=ES&status=FAILURE"
+	if page := b.get("/transactions?" + query); !strings.Contains(page, "saveview") {
+		t.Fatal("a narrowed list cannot be saved")
+	}
+	page := b.noticed(b.post("/views", url.Values{"query": {"status=FAILURE&country=ES"}, "name": {"Spain <failed>"}}), "view-saved")
+	link := `<a href="/console/transactions?country=ES&amp;status=FAILURE" aria-current="true">Spain &lt;failed&gt;</a>`
+	if !strings.Contains(page, link) || !strings.Contains(page, "removeview") {
+		t.Errorf("the view is not there:\n%s", gist(page))
+	}
+	if strings.Contains(other.get("/transactions"), "Spain") {
+		t.Error("another operator sees it")
+	}
+	if resp := b.post("/views", url.Values{"query": {query}, "name": {""}}); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("without a name: %d", resp.StatusCode)
+	}
+	if page := b.noticed(b.post("/views/remove", url.Values{"name": {"Spain <failed>"}}), "view-removed"); strings.Contains(page, "Spain &lt;") {
+		t.Error("the view is still there")
+	}
+}
+
 func TestAnAlertIsAcknowledgedOnce(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))

@@ -52,6 +52,7 @@ type transactionsBody struct {
 	NextAt    string
 	ExportAt  string
 	Here      string // the address of the list, without its place in it
+	Query     string // of Here; "" for the whole list
 	Acts      []string
 	First     bool
 }
@@ -85,7 +86,8 @@ func (c *Console) transactions(v *request) (page, error) {
 	}
 	body.ExportAt = Root + "/transactions.csv?" + kept.Encode()
 	if len(kept) > 0 {
-		body.Here += "?" + kept.Encode()
+		body.Query = kept.Encode()
+		body.Here += "?" + body.Query
 	}
 	p := page{Title: "Transactions", Place: "Transactions", Client: f.Client, Body: body}
 	var err error

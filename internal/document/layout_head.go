@@ -78,8 +78,8 @@ func (c *composition) payable() (label, value string) {
 	switch {
 	case amount < 0 || c.credits():
 		label = c.words.Refund
-	case c.open() < amount:
-		label = c.words.Total
+	case c.open() < amount, c.v.Simplified && len(c.v.Transaction.Payments) == 0 && c.due() == "":
+		label = c.words.Total // a receipt that says nothing else was paid where it was given
 	}
 	return label, c.words.Money(amount, c.currency)
 }

@@ -173,6 +173,19 @@ func TestDiscountsOfLinesArePrinted(t *testing.T) {
 	}
 }
 
+// A receipt that says nothing of payment was paid where it was given.
+func TestAReceiptIsNotHeadedAmountDue(t *testing.T) {
+	t.Parallel()
+	v := longInvoice(t, 1)
+	v.Transaction.Payments, v.Transaction.DueDate, v.Imprint.Advice.DueDate = nil, "", ""
+	for _, receipt := range []bool{false, true} {
+		v.Simplified = receipt
+		if text := parsePDF(t, render(t, v)).allText(); strings.Contains(text, "Amount due") == receipt {
+			t.Errorf("receipt %t:\n%s", receipt, text)
+		}
+	}
+}
+
 func TestTitleTellsTheKind(t *testing.T) {
 	t.Parallel()
 	titles := map[string]bool{}

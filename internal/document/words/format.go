@@ -22,13 +22,16 @@ type Format struct {
 	indian        bool   // 12,34,567: groups of two above the thousands
 	percentSpace  bool   // 21 % rather than 21%
 	percentBefore bool   // %21
+	percentMark   bool   // for a language that runs from right to left: the sign stays behind its number
 	moneyFirst    bool   // € 5 rather than 5 €
 	moneyTight    bool   // €5 rather than € 5
-	sign          string // of the currency at home, where others have the same: JPY:¥
+	signs         string // of currencies where the language has them, the country's first: USD:US$;JPY:¥
 }
 
 // NBSP is a blank at which no line ends.
 const NBSP = "\u00A0"
+
+const leftToRightMark = "\u200E"
 
 // Decimal is the sign before the decimals.
 func (f *Format) Decimal() string { return f.decimal }
@@ -48,11 +51,11 @@ func (f *Format) set(name, value string) bool {
 	case "grouping":
 		f.indian = value == "indian"
 	case "percent":
-		f.percentSpace, f.percentBefore = value == "apart", value == "before"
+		f.percentSpace, f.percentBefore, f.percentMark = value == "apart", value == "before", value == "marked"
 	case "money":
 		f.moneyFirst, f.moneyTight = value != "after", value == "tight"
 	case "sign":
-		f.sign = value
+		f.signs = value + ";" + f.signs
 	default:
 		return false
 	}
@@ -137,6 +140,8 @@ func (f *Format) Percent(a num.Amount) string {
 		return "%" + f.Number(a)
 	case f.percentSpace:
 		return f.Number(a) + NBSP + "%"
+	case f.percentMark: // as in the common locale data; behind Arabic letters the sign would change sides
+		return leftToRightMark + f.Number(a) + "%" + leftToRightMark
 	}
 	return f.Number(a) + "%"
 }
@@ -150,13 +155,10 @@ func (f *Format) Rate(tax *transaction.Tax, decimals int) string {
 }
 
 // Money writes an amount with its currency: a sign where it can mean only one
-// currency, the code otherwise. A dollar sign on a Mexican invoice is not one.
+// currency to who reads it, the code otherwise. A Mexican peso is never a "$".
 func (f *Format) Money(minor int64, currency string) string {
 	text := f.Amount(minor, DecimalsOf(currency))
-	sign := currencySign(currency)
-	if code, own, _ := strings.Cut(f.sign, ":"); code == currency {
-		sign = own
-	}
+	sign := f.sign(currency)
 	if !f.moneyFirst {
 		return text + NBSP + sign
 	}
@@ -169,6 +171,16 @@ func (f *Format) Money(minor int64, currency string) string {
 		return "−" + sign + text
 	}
 	return sign + text
+}
+
+// sign is how the language writes a currency.
+func (f *Format) sign(currency string) string {
+	for pair := range strings.SplitSeq(f.signs, ";") {
+		if code, own, _ := strings.Cut(pair, ":"); code == currency {
+			return own
+		}
+	}
+	return currencySign(currency)
 }
 
 // currencySign returns the sign of currencies that have one to themselves.

@@ -287,6 +287,13 @@ CREATE UNIQUE INDEX operator_sessions_by_id ON operator_sessions (session_id);
 CREATE INDEX operator_sessions_by_name ON operator_sessions (name);
 CREATE INDEX operator_sessions_by_end ON operator_sessions (ends_at);
 
+CREATE TABLE operator_views ( -- lists of transactions that operators have named
+    operator TEXT NOT NULL REFERENCES operators (name),
+    name     TEXT NOT NULL,
+    query    TEXT NOT NULL,
+    PRIMARY KEY (operator, name)
+);
+
 CREATE TABLE operator_audit (
     seq       BIGINT NOT NULL PRIMARY KEY,
     at        BIGINT NOT NULL,
