@@ -63,6 +63,7 @@ type Entry struct {
 	Gross     *int64 // as [Totals].Gross of the draft it was made from; nil where the list does not say
 	Net, Tax  *int64 // the same
 
+	Currency string   // of the sums; "" for that of the draft
 	Customer string   // tax number
 	Sales    []string // numbers in the document of a period; nil where the list does not say
 }

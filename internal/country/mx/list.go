@@ -70,6 +70,9 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 		Number: v.Attr("Serie") + v.Attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
 		Cancelled: now.Voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
 	}
+	if to := receiver.Attr("Rfc"); to != satwire.RFCPublic && to != satwire.RFCForeign {
+		e.Customer = to
+	}
 	if child(v, "InformacionGlobal") != nil {
 		e.Sales = soldIn(v)
 	} else if v.Attr("TipoDeComprobante") == satwire.TypeIncome && v.Attr("Moneda") == "MXN" && !withheld(v) {
