@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/filing/filingtest"
 	"tributary/internal/onboarding"
@@ -140,4 +141,53 @@ func restoreExample(t *testing.T, x examples, drawn bool) {
 	same(t, "a new one", fresh.Status, filing.Success)
 	once(t, a.Registered(x.pack.Code))
 	same(t, "documents", len(a.Registered(x.pack.Code)), len(before)+1)
+}
+
+// What the authority holds under a number of the same day, with another sum or for
+// another buyer, is another document: it is never adopted.
+func TestAnotherDocumentOfTheSameNumberAndDayIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	for code, buyer := range map[string]string{
+		"ES": "A28015865", "HU": "10773381-2-44", "MX": "EKU9003173C9", "PL": "7740001454",
+	} {
+		for what, change := range map[string]func(paper){
+			"sum": func(p paper) {
+				line := p["items"].([]any)[0].(map[string]any)
+				line["quantity"] = line["quantity"].(float64) + 1
+			},
+			"buyer": func(p paper) {
+				p["customer"].(map[string]any)["tax_information"].(map[string]any)["tax_number"] = buyer
+			},
+		} {
+			t.Run(code+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				submitOther(t, examplesOf(t, code), change)
+			})
+		}
+	}
+}
+
+func submitOther(t *testing.T, x examples, change func(paper)) {
+	a := newAuthorities(t, x.pack)
+	s := a.Setup()
+	s.Master = filingtest.NewMaster(t)
+	url := dbtest.SQLiteURL(t)
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
+	supplier := n.Supplier(x.pack.Code, "s1", x.company)
+	restored := copier(t, url)()
+	same(t, "the lost one", n.Settled(n.File(x.sale(t, supplier, "b", "M-b"))).Status, filing.Success)
+	n.Stop()
+	m := restore(t, restored, s).Start()
+	complete(m)
+	if restoredState(m, supplier) == "chain" {
+		at := filing.Place{Scope: client, Code: x.pack.Code, SupplierID: supplier}
+		_, err := m.ResumeChain(t.Context(), at, recovery.From{Head: headOf(t, n, at)}, nil)
+		must(t, err)
+	}
+	other := x.sale(t, supplier, "z", "M-b")
+	change(other)
+	m.Fails(m.File(other), fault.AuthorityNumberUsed)
+	same(t, "documents", len(a.Registered(x.pack.Code)), 1)
+	same(t, "the lost one comes again", m.Settled(m.File(x.sale(t, supplier, "b", "M-b"))).Status, filing.Success)
+	same(t, "documents", len(a.Registered(x.pack.Code)), 1)
 }
