@@ -143,8 +143,12 @@ func (g *Gap) meant(o *operation.Operation, by Names, where *time.Location) bool
 	if g.Number != "" && g.Number == by.Number {
 		return near(o.Document.Date, where, g.Day)
 	}
-	numberless := o.Document.Number == o.UniqueNumber()
-	kind := g.Kind == o.Kind || g.Kind == "" && o.Kind == transaction.Credit && operation.IsUniqueNumber(o.Code, g.Number)
+	numberless := o.Document.Number == o.UniqueNumber() || o.Document.Number == ""
+	kind := g.Kind == o.Kind || g.Kind == "" && o.Kind != transaction.Cancellation && operation.IsUniqueNumber(o.Code, g.Number)
+	if o.Kind == transaction.PaymentReport {
+		// Several payments for one sale differ in day and amount.
+		return numberless && kind && g.Reference == by.Original && near(o.Document.Date, where, g.Day) && !g.differs(o)
+	}
 	return o.Whole() && kind && g.Reference == by.Original && (g.Number == "" || numberless)
 }
 
@@ -162,11 +166,15 @@ func (g *Gap) counts(o *operation.Operation) bool {
 // differs reports whether the authority holds something else. A credit has its
 // original's sums, which authorities turn round or not.
 func (g *Gap) differs(o *operation.Operation) bool {
+	gross := o.Totals.Gross
+	if o.Kind == transaction.PaymentReport {
+		gross = o.Document.Paid()
+	}
 	sum := func(theirs *int64, ours int64) bool {
 		return theirs != nil && *theirs != ours && (o.Kind != transaction.Credit || *theirs != -ours)
 	}
 	return g.Kind != "" && g.Kind != o.Kind || anothers(g.Customer, o.Document.Customer) ||
-		g.counts(o) && (sum(g.Gross, o.Totals.Gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax))
+		g.counts(o) && (sum(g.Gross, gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax))
 }
 
 // anothers reports whether a tax number is not the buyer's. Authorities write them

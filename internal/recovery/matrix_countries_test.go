@@ -148,7 +148,7 @@ func restoreExample(t *testing.T, x examples, drawn bool) {
 func TestAnotherDocumentOfTheSameNumberAndDayIsNotAdopted(t *testing.T) {
 	t.Parallel()
 	for code, buyer := range map[string]string{
-		"ES": "A28015865", "HU": "10773381-2-44", "MX": "EKU9003173C9", "PL": "7740001454",
+		"ES": "A28015865", "HU": "10773381-2-44", "MX": "XIA190128J61", "PL": "7740001454",
 	} {
 		for what, change := range map[string]func(paper){
 			"sum": func(p paper) {
