@@ -19,6 +19,7 @@ import (
 	"tributary/internal/onboarding"
 	"tributary/internal/recovery"
 	"tributary/internal/series"
+	"tributary/internal/transaction"
 )
 
 // examples says how a country's own example is onboarded and sold.
@@ -36,6 +37,9 @@ func examplesOf(t *testing.T, code string) examples {
 	connect := pack.Connect
 	pack.Connect = func(e country.Endpoint) (country.Channel, error) {
 		c, err := connect(e)
+		if _, lists := c.(country.Register); !lists {
+			return c, err
+		}
 		return prompt{c}, err
 	}
 	creds, err := pack.Example.Open(time.Now())
@@ -190,4 +194,76 @@ func submitOther(t *testing.T, x examples, change func(paper)) {
 	same(t, "documents", len(a.Registered(x.pack.Code)), 1)
 	same(t, "the lost one comes again", m.Settled(m.File(x.sale(t, supplier, "b", "M-b"))).Status, filing.Success)
 	same(t, "documents", len(a.Registered(x.pack.Code)), 1)
+}
+
+// Credits with a number of a series are known again by their sums, and cancellations
+// by what they correct.
+func TestTheMatrixOfRestoresOfCorrectionsInCountries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code string
+		kind transaction.Kind
+	}{{"ES", transaction.Credit}, {"ES", transaction.Cancellation}, {"HU", transaction.Credit}} {
+		t.Run(c.code+"/"+string(c.kind), func(t *testing.T) {
+			t.Parallel()
+			x := examplesOf(t, c.code)
+			a := newAuthorities(t, x.pack)
+			s := a.Setup()
+			s.Master = filingtest.NewMaster(t)
+			url := dbtest.SQLiteURL(t)
+			n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
+			supplier := n.Supplier(c.code, "s1", x.company)
+			counts(t, n, series.Series{SupplierID: supplier, Pattern: "R-{N:4}", Kind: transaction.Credit})
+			n.Succeeds(n.File(x.sale(t, supplier, "a", "M-a")))
+			restored := copier(t, url)()
+			corrects := func(n *node) string {
+				return n.Hand(c.kind, paper{"country_code": c.code, "transaction_date": x.day.Format(time.RFC3339),
+					"transaction_id": "x", "reference_transaction_id": "a", "note": "returned"})
+			}
+			same(t, "the lost one", n.Settled(corrects(n)).Status, filing.Success)
+			n.Stop()
+			before := a.Registered(c.code)
+			m := restore(t, restored, s).Start()
+			complete(m)
+			if restoredState(m, supplier) == "chain" {
+				at := filing.Place{Scope: client, Code: c.code, SupplierID: supplier}
+				_, err := m.ResumeChain(t.Context(), at, recovery.From{Head: headOf(t, n, at)}, nil)
+				must(t, err)
+			}
+			same(t, "it comes again", m.Settled(corrects(m)).Status, filing.Success)
+			same(t, "what the authority holds", fmt.Sprint(a.Registered(c.code)), fmt.Sprint(before))
+		})
+	}
+}
+
+// The network that BE sends over has no list: nothing goes out again before a person has looked.
+func TestTheMatrixOfRestoresOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	const code = "BE"
+	x := examplesOf(t, code)
+	a := newAuthorities(t, x.pack)
+	s := a.Setup()
+	s.Master = filingtest.NewMaster(t)
+	url := dbtest.SQLiteURL(t)
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
+	supplier := n.Supplier(code, "s1", x.company)
+	sells := func(n *node, id string) { n.File(x.sale(t, supplier, id, "M-1"+id)) }
+	arrives := func(many int) {
+		n.Until("it has arrived", func() bool { return len(a.Registered(code)) == many })
+	}
+	sells(n, "a")
+	arrives(1)
+	restored := copier(t, url)()
+	sells(n, "b")
+	arrives(2)
+	n.Stop()
+	before := a.Registered(code)
+	m := restore(t, restored, s).Start()
+	complete(m)
+	same(t, "state", restoredState(m, supplier), "unlisted")
+	sells(m, "b")
+	m.Until("the lane rests", func() bool {
+		return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE reason = 'held'") > 0
+	})
+	same(t, "what the authority holds", fmt.Sprint(a.Registered(code)), fmt.Sprint(before))
 }
