@@ -49,7 +49,8 @@ func calls(class country.Class, listed bool) (*listing, setup) {
 		}
 		for _, number := range l.office.Registered() {
 			if held := l.office.Held(country.Filing{Number: number}); on.String() == "2026-03-01" {
-				list = append(list, country.Entry{Number: number, AuthorityID1: held.AuthorityID1, SHA256: held.SHA256, At: held.At})
+				list = append(list, country.Entry{Number: number, AuthorityID1: held.AuthorityID1, SHA256: held.SHA256,
+					At: held.At})
 			}
 		}
 		return list, nil
@@ -62,7 +63,8 @@ func calls(class country.Class, listed bool) (*listing, setup) {
 // tell is the authority's callback about a number; "" where nobody knows it.
 func tell(t *testing.T, n *node, l *listing, number string) (operation string) {
 	t.Helper()
-	m := country.Message{Key: "call-" + number, Handle: "key-" + number, Receipt: l.office.Held(country.Filing{Number: number})}
+	m := country.Message{Key: "call-" + number, Handle: "key-" + number,
+		Receipt: l.office.Held(country.Filing{Number: number})}
 	must(t, n.DB.Write(context.Background(), func(tx *db.Tx) (err error) {
 		operation, err = n.HandleMessage(tx, country.Environment{Code: officeCode}, country.Mailbox{}, m)
 		return err

@@ -27,8 +27,8 @@ func readContent(e *xmltree.Element) content {
 		c.Rectified = append(c.Rectified, readID(of))
 	}
 	for _, to := range e.At("Destinatarios").All("IDDestinatario") {
-		c.Recipients = append(c.Recipients, recipient{to.Value("NombreRazon"), to.Value("NIF"), to.Value("IDOtro", "CodigoPais"),
-			to.Value("IDOtro", "IDType"), to.Value("IDOtro", "ID")})
+		c.Recipients = append(c.Recipients, recipient{to.Value("NombreRazon"), to.Value("NIF"),
+			to.Value("IDOtro", "CodigoPais"), to.Value("IDOtro", "IDType"), to.Value("IDOtro", "ID")})
 	}
 	return c
 }
