@@ -370,6 +370,23 @@ func endCommonDemo() {
 	}
 }
 
+// script tells a simulated authority how to behave.
+func script(t *testing.T, sims, code, steps string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPut, sims+"/_control/"+code+"/script", strings.NewReader(`{"steps":[`+steps+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("script: %s", answer.Status)
+	}
+}
+
 // get reads a JSON answer of the API.
 func get(t *testing.T, url string, into any) int {
 	t.Helper()

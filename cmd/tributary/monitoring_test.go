@@ -33,14 +33,7 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey, "--wait"); code != 0 {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
-	script, err := http.NewRequest(http.MethodPut, "http://"+flagOf(args, "--simulators")+"/_control/xx/script",
-		strings.NewReader(`{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := http.DefaultClient.Do(script); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatal(answer, err)
-	}
+	script(t, "http://"+flagOf(args, "--simulators"), "xx", `{"outcome":"unavailable","times":1000000,"on":"any"}`)
 	file = write(t, filepath.Join(t.TempDir(), "two.json"), sale(company.ID, "metric-2", "M-2")) // waits for a reason
 	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey); code != 0 {
 		t.Fatalf("%d %s%s", code, out, errs)

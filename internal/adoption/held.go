@@ -36,7 +36,7 @@ type Held struct {
 // Store lets an operation wait.
 func (h Held) Store(tx *db.Tx) error {
 	return tx.Exec(`INSERT INTO held_operations (operation_id, client_id, supplier_id, number, why, since) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (operation_id) DO UPDATE SET number = excluded.number, why = excluded.why, since = excluded.since`,
+		ON CONFLICT (operation_id) DO UPDATE SET number = excluded.number, why = excluded.why, since = excluded.since, decision = ''`,
 		h.OperationID, h.ClientID, h.SupplierID, h.Number, h.Why, db.Micros(tx.Now()))
 }
 
@@ -74,6 +74,15 @@ func Decided(r db.Reader, operationID string) (d Decision, number string, err er
 		err = nil
 	}
 	return d, number, err
+}
+
+// DecidedAt is when a person last said something of an operation; zero: never.
+func DecidedAt(r db.Reader, operationID string) (at time.Time, err error) {
+	err = r.Row("SELECT decided_at FROM held_operations WHERE operation_id = $1", operationID).Scan(db.NullInstant(&at))
+	if errors.Is(err, db.ErrNoRows) {
+		err = nil
+	}
+	return at, err
 }
 
 // Decide stores what a person said. Who adopts where the authority has no list

@@ -37,7 +37,7 @@ const (
 	Unclear                // one may be its own, and the authority does not tell enough: a person decides
 )
 
-const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, customer, sales, sha256, qr_code, registered_at"
+const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, currency, customer, sales, sha256, qr_code, registered_at"
 
 // Find reads the gaps that an operation's document might be.
 func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
@@ -52,7 +52,7 @@ func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
 
 func scanGap(scan func(...any) error) (g Gap, err error) {
 	var sales *string
-	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Customer, &sales,
+	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Currency, &g.Customer, &sales,
 		&g.SHA256, &g.QRCode, db.NullInstant(&g.At))
 	if err == nil && sales != nil {
 		err = json.Unmarshal([]byte(*sales), &g.Sales)
@@ -89,7 +89,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 			return g, Same
 		case g.meant(o, by, where) && g.differs(o):
 			return g, Used
-		case g.meant(o, by, where) && (by.Drawn == nil || g.tells()):
+		case g.meant(o, by, where) && (by.Drawn == nil || g.tells(o)):
 			return g, Same
 		case g.meant(o, by, where):
 			unclear = g
@@ -102,7 +102,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 		g := &gaps[i]
 		switch {
 		case g.Number == "" || !by.Drawn(g.Number) || !near(o.Document.Date, where, g.Day) || g.differs(o):
-		case g.tells():
+		case g.tells(o):
 			return g, Same
 		case unclear == nil:
 			unclear = g
@@ -143,18 +143,38 @@ func (g *Gap) meant(o *operation.Operation, by Names, where *time.Location) bool
 	if g.Number != "" && g.Number == by.Number {
 		return near(o.Document.Date, where, g.Day)
 	}
-	numberless := o.Document.Number == o.UniqueNumber()
-	return o.Whole() && g.Kind == o.Kind && g.Reference == by.Original && (g.Number == "" || numberless)
+	numberless := o.Document.Number == o.UniqueNumber() || o.Document.Number == ""
+	kind := g.Kind == o.Kind || g.Kind == "" && o.Kind != transaction.Cancellation && operation.IsUniqueNumber(o.Code, g.Number)
+	if o.Kind == transaction.PaymentReport {
+		// Several payments for one sale differ in day and amount.
+		return numberless && kind && g.Reference == by.Original && near(o.Document.Date, where, g.Day) && !g.differs(o)
+	}
+	return o.Whole() && kind && g.Reference == by.Original && (g.Number == "" || numberless)
 }
 
 // tells reports whether the authority says what a document amounts to.
-func (g *Gap) tells() bool { return g.Gross != nil || g.Net != nil && g.Tax != nil }
+func (g *Gap) tells(o *operation.Operation) bool {
+	return g.counts(o) && (g.Gross != nil || g.Net != nil && g.Tax != nil)
+}
 
-// differs reports whether the authority holds something else.
+// counts reports whether sums are in the operation's own currency: an authority may
+// keep them in another.
+func (g *Gap) counts(o *operation.Operation) bool {
+	return g.Currency == "" || strings.EqualFold(g.Currency, o.Document.CurrencyCode)
+}
+
+// differs reports whether the authority holds something else. A credit has its
+// original's sums, which authorities turn round or not.
 func (g *Gap) differs(o *operation.Operation) bool {
-	sum := func(theirs *int64, ours int64) bool { return theirs != nil && *theirs != ours }
-	return g.Kind != "" && g.Kind != o.Kind || sum(g.Gross, o.Totals.Gross) || sum(g.Net, o.Totals.Net) ||
-		sum(g.Tax, o.Totals.Tax) || anothers(g.Customer, o.Document.Customer)
+	gross := o.Totals.Gross
+	if o.Kind == transaction.PaymentReport {
+		gross = o.Document.Paid()
+	}
+	sum := func(theirs *int64, ours int64) bool {
+		return theirs != nil && *theirs != ours && (o.Kind != transaction.Credit || *theirs != -ours)
+	}
+	return g.Kind != "" && g.Kind != o.Kind || anothers(g.Customer, o.Document.Customer) ||
+		g.counts(o) && (sum(g.Gross, gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax))
 }
 
 // anothers reports whether a tax number is not the buyer's. Authorities write them

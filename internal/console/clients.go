@@ -56,6 +56,7 @@ type clientBody struct {
 	Days      int
 	Log       []account.Entry
 	Series    []numbers.Series
+	Gaps      []numbers.SeriesGap // of all series
 	Now       time.Time
 	Fonts     []string
 	Templates []document.Template
@@ -110,6 +111,9 @@ func (c *Console) clientPage(v *request) (page, error) {
 	body.Sum = body.Usage.sum()
 	if body.Series, _, err = c.cfg.Transactions.Series.List(v.ctx, client.ID, "", numbers.Max); err != nil {
 		return p, err
+	}
+	for _, s := range body.Series {
+		body.Gaps = append(body.Gaps, s.Gaps...)
 	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		body.Log, err = c.cfg.Accounts.AuditLatest(r, client.ID, 0, 12)

@@ -60,9 +60,10 @@ type Entry struct {
 	Reference string // number of the document that it corrects
 	SHA256    string // of the document
 	QRCode    string // as on the document
-	Gross     *int64 // as [Totals].Gross of the draft it was made from; nil where the list does not say
+	Gross     *int64 // as [Totals].Gross of the draft it was made from; nil where the list does not say; of a payment what was paid
 	Net, Tax  *int64 // the same
 
+	Currency string   // of the sums; "" for that of the draft
 	Customer string   // tax number
 	Sales    []string // numbers in the document of a period; nil where the list does not say
 }

@@ -110,29 +110,74 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 
 // holdBack lets an operation wait for a person.
 func holdBack(ctx context.Context, b *batch, o *op, g *adoption.Gap) error {
-	v := b.v
 	why := "the authority has no list that says whether the period's document was registered before the backup was restored"
 	if g.Number != "" {
 		why = "the authority holds " + g.Number + " since before the backup was restored, and does not say enough to tell whether it is this document"
 	}
+	return waitForPerson(ctx, b, o, adoption.Held{Number: g.Number, Why: why})
+}
+
+// waitForPerson sets an operation aside until somebody has decided about it. What
+// was made of it is made anew then.
+func waitForPerson(ctx context.Context, b *batch, o *op, held adoption.Held) error {
+	v := b.v
 	b.moved = append(b.moved, o)
+	held.OperationID, held.ClientID, held.SupplierID = o.ID, o.Scope, v.at.SupplierID
 	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(heldBack)} }, func(tx *db.Tx) error {
-		if err := (adoption.Held{OperationID: o.ID, ClientID: o.Scope, SupplierID: v.at.SupplierID, Number: g.Number, Why: why}).Store(tx); err != nil {
+		if err := dropFiling(tx, v, o); err != nil {
 			return err
 		}
-		return v.s.cfg.Alerts.RaiseIn(tx, alert.OperationHeld, o.ID, "operation "+o.ID+" waits for a decision: "+why)
+		if err := held.Store(tx); err != nil {
+			return err
+		}
+		return v.s.cfg.Alerts.RaiseIn(tx, alert.OperationHeld, o.ID, "operation "+o.ID+" waits for a decision: "+held.Why)
 	})
 }
 
+// dropFiling forgets the bytes of an operation, and keeps when they were sent.
+func dropFiling(tx *db.Tx, v *visit, o *op) error {
+	if err := exchange.KeepMarks(tx, v.s.db, v.lease.ID, []exchange.Mark{{OperationID: o.ID, At: o.sentAt}}); err != nil {
+		return err
+	}
+	return tx.Exec("DELETE FROM filings WHERE operation_id = $1", o.ID)
+}
+
+// replacedMax is how many numbers an operation is given in place of others before a
+// person has to look: where so many are taken, it is not the restore that took them.
+const replacedMax = 5
+
+// numberReplaced is the entry that a life cycle gets for each.
+const numberReplaced = "NUMBER_REPLACED"
+
+// replaced counts the numbers that an operation was given, since a person last looked.
+func replaced(ctx context.Context, v *visit, o *op) (n int64, err error) {
+	err = v.s.db.ReadEach(ctx, func(r db.Reader) error {
+		at, err := adoption.DecidedAt(r, o.ID)
+		if err == nil {
+			n, err = lifecycle.Count(r, o.ID, numberReplaced, at)
+		}
+		return err
+	})
+	return n, err
+}
+
 // renumber gives an operation the next number of its series: the authority holds
-// another document under the one it has. What was made of it is made anew.
+// another document under the one it has. What was made of it is made anew; in a
+// chain it gets a new link, and the refused one keeps its place.
 func renumber(ctx context.Context, b *batch, o *op) error {
 	v, number := b.v, ""
+	switch n, err := replaced(ctx, v, o); {
+	case err != nil:
+		return err
+	case n >= replacedMax:
+		return waitForPerson(ctx, b, o, adoption.Held{Why: fmt.Sprintf(
+			"the authority holds other documents under %s and the %d numbers of its series before it", o.Number, n)})
+	}
 	b.moved = append(b.moved, o)
 	return v.commit(ctx, func(now time.Time) []transition {
 		return []transition{o.to(renumbered, number, db.Micros(now))}
 	}, func(tx *db.Tx) error {
-		if err := exchange.KeepMarks(tx, v.s.db, v.lease.ID, []exchange.Mark{{OperationID: o.ID, At: o.sentAt}}); err != nil {
+		if err := dropFiling(tx, v, o); err != nil {
 			return err
 		}
 		draw, err := v.s.Series.For(tx, o.Scope, o.Code, o.Document)
@@ -146,15 +191,17 @@ func renumber(ctx context.Context, b *batch, o *op) error {
 			return err
 		}
 		_, err = v.s.life.Append(tx, lifecycle.Of(&o.Accepted), []country.News{{Key: "number:" + number, Source: country.FromService, Severity: country.Caution,
-			Code: "NUMBER_REPLACED", Name: "The number was replaced", Message: "the authority holds another document under " + o.Number + " since before a backup was restored; this one is " + number}})
+			Code: numberReplaced, Name: "The number was replaced", Message: "the authority holds another document under " + o.Number + " since before a backup was restored; this one is " + number}})
 		return err
 	})
 }
 
-// renumberUsed takes those out of the outcomes that get another number instead. A
-// link keeps its place in its chain, and its number with it.
+// renumberUsed takes those out of the outcomes that get another number instead.
+//
+// Failure policy: what the authority said is stored first, so that a chain which a
+// refusal stops is stopped before anything is made anew.
 func renumberUsed(ctx context.Context, b *batch) error {
-	if !b.v.restored || b.v.chained() {
+	if !b.v.restored {
 		return nil
 	}
 	list := b.outcomes
@@ -164,6 +211,9 @@ func renumberUsed(ctx context.Context, b *batch) error {
 		if out.status != Failure || out.op.Series == "" || !used {
 			b.settle(out)
 			continue
+		}
+		if err := b.storeEvidence(ctx); err != nil {
+			return err
 		}
 		if err := renumber(ctx, b, out.op); err != nil {
 			return err

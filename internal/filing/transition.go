@@ -87,8 +87,8 @@ var rules = []rule{
 	{move: relinked, from: []Stage{Prepared, Sent, Pending}, to: Received, when: "the authority does not hold it, and the link it hangs on is not the last one there",
 		also: "due_at = accepted_at, sent_at = NULL, tries = 0, doubts = '', said = NULL"},
 	{move: takenForSent, from: []Stage{Prepared}, to: Sent, when: "a backup was restored: what was unsent then may have been sent since", columns: []string{"sent_at"}},
-	{move: heldBack, from: []Stage{Received}, to: Quarantined, when: "a document that the authority held before a backup was restored may be its own; a person decides",
-		also: "due_at = NULL, crashes = 0", uncounts: true},
+	{move: heldBack, from: []Stage{Received, Prepared, Sent, Pending}, to: Quarantined, when: "after a restored backup nobody can tell whether a document at the authority is its own, or other documents have every number that it was given; a person decides",
+		also: "due_at = NULL, sent_at = NULL, tries = 0, crashes = 0, doubts = ''", uncounts: true},
 	{move: renumbered, from: []Stage{Received, Prepared, Sent, Pending}, to: Received, when: "after a restored backup the authority holds another document under the number that our series drew",
 		columns: []string{"number", "due_at"}, also: "sent_at = NULL, tries = 0, crashes = 0, doubts = ''", uncounts: true},
 	{move: setAside, from: []Stage{Received, Prepared}, to: Quarantined, when: "it was alone in work each time the process ended, and is certainly not at the authority",
@@ -258,11 +258,7 @@ func noteSeries(tx *db.Tx, rows [][]any) error {
 	return tx.ExecEach("UPDATE operations SET series = $2 WHERE operation_id = $1", rows)
 }
 
-// renumberWaiting gives an operation's later attempts its new number, and forgets
-// the bytes with the old one.
+// renumberWaiting gives an operation's later attempts its new number.
 func renumberWaiting(tx *db.Tx, o *op, number string) error {
-	if err := tx.Exec("DELETE FROM filings WHERE operation_id = $1", o.ID); err != nil {
-		return err
-	}
 	return tx.Exec("UPDATE operations SET number = $3 WHERE client_id = $1 AND transaction_id = $2 AND stage = 'waiting' AND series <> ''", o.Scope, o.TransactionID, number)
 }

@@ -19,6 +19,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
@@ -101,6 +102,13 @@ func (c *Cycle) Append(tx *db.Tx, about Subject, news []country.News) (added int
 		}
 	}
 	return added, nil
+}
+
+// Count counts the entries of a code that an operation's life cycle got after an instant.
+func Count(r db.Reader, operationID, code string, after time.Time) (n int64, err error) {
+	err = r.Row("SELECT count(*) FROM lifecycle WHERE operation_id = $1 AND code = $2 AND learned_at > $3", operationID, code,
+		db.Micros(after)).Scan(&n)
+	return n, err
 }
 
 // TellAll adds one entry of the authority's to the life cycles of several

@@ -108,6 +108,16 @@ func UniqueNumber(code, operationID string) string {
 	return code + "-" + strings.ToUpper(strings.ReplaceAll(operationID, "-", ""))
 }
 
+// IsUniqueNumber reports whether a number is one of the service's own.
+func IsUniqueNumber(code, number string) bool {
+	id, ours := strings.CutPrefix(number, code+"-")
+	if ours {
+		_, err := uuid.Parse(id)
+		ours = err == nil && len(id) == len(uuid.UUID{})*2
+	}
+	return ours
+}
+
 // Decode reads the stored body again. An earlier version accepted it, so what
 // can be read counts, whatever this version would say about it today.
 func (o *Operation) Decode() error {

@@ -37,6 +37,19 @@ type SeriesGap struct {
 	At     string `json:"at"`
 }
 
+// Why says to people why numbers were left out.
+func (g SeriesGap) Why() string {
+	switch g.Reason {
+	case GapRestored:
+		return "a backup was restored; they may have been drawn after it was made"
+	case GapRegistered:
+		return "the document is registered under another number"
+	case GapUsed:
+		return "the authority holds another document under it"
+	}
+	return g.Reason
+}
+
 // room is what may be drawn by now. $4 is now.
 var room = fmt.Sprintf("room + CASE WHEN at < $4 THEN ($4 - at) * %d / 1000000 ELSE 0 END", Rate)
 

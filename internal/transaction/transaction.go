@@ -122,6 +122,14 @@ type References struct {
 	Buyer, Order, Contract, Project string
 }
 
+// Paid is what all payments come to.
+func (t *Transaction) Paid() (sum int64) {
+	for i := range t.Payments {
+		sum += t.Payments[i].Amount
+	}
+	return sum
+}
+
 // Whole reports whether the transaction brings a whole document of its own,
 // instead of leaving it to an original or to elsewhere.
 func (t *Transaction) Whole() bool { return t.Kind == Invoice || t.Kind == Adjustment }

@@ -100,6 +100,7 @@ type entry struct {
 	presenter  string
 	at         string
 	request    string
+	says       content
 }
 
 func writeList(w *xmltree.Writer, q *xmltree.Element, found []entry, next *invoiceID) {
@@ -145,6 +146,7 @@ func (h *entry) write(w *xmltree.Writer) {
 	w.Start("sfLRRC:DatosRegistroFacturacion")
 	w.Maybe("sfLRRC:RefExterna", h.reference)
 	w.Maybe("sfLRRC:TipoFactura", h.kind)
+	h.says.write(w)
 	w.Maybe("sfLRRC:Huella", h.huella)
 	w.End()
 	w.Start("sfLRRC:DatosPresentacion")

@@ -36,6 +36,7 @@ type holding struct {
 	At        time.Time `json:"at"`
 	Request   string    `json:"request"`
 	Before    string    `json:"before,omitempty"` // the invoice of the month that came before this one
+	Says      content   `json:"says,omitzero"`
 }
 
 // registrar decides about the records of one call, with the book open.
@@ -220,7 +221,7 @@ func (reg *registrar) anothers(a *arrival, step authority.Step) holding {
 func (reg *registrar) register(a *arrival, line answerLine, here holding, exists bool) holding {
 	h := holding{
 		ID: a.id, Huella: a.huella, Reference: a.reference, Kind: a.e.Value("TipoFactura"), State: line.state, Code: line.code,
-		Presenter: reg.nif, At: reg.now, Request: reg.request, Before: here.Before,
+		Presenter: reg.nif, At: reg.now, Request: reg.request, Before: here.Before, Says: readContent(a.e),
 	}
 	if a.cancels {
 		h.State, h.Kind = aeatwire.StateAnnulled, here.Kind
@@ -252,7 +253,7 @@ func heldState(state string) string {
 func (h *holding) listed(where *time.Location) entry {
 	out := entry{
 		id: h.ID, huella: h.Huella, reference: h.Reference, kind: h.Kind, state: h.State, code: h.Code,
-		presenter: h.Presenter, at: h.At.In(where).Format(aeatwire.InstantForm), request: h.Request,
+		presenter: h.Presenter, at: h.At.In(where).Format(aeatwire.InstantForm), request: h.Request, says: h.Says,
 	}
 	if h.State == aeatwire.StateAnnulled {
 		out.kind = ""

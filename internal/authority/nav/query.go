@@ -336,6 +336,9 @@ func (a *double) digest(c *call) {
 			w.Leaf("invoiceIssueDate", x.v.Issued)
 			w.Leaf("supplierTaxNumber", x.v.Taxpayer)
 			w.Leaf("supplierName", x.v.Supplier)
+			w.Leaves("?customerTaxNumber", x.v.Customer[0], "?customerName", x.v.Customer[1], "?currency", x.v.Currency,
+				"?invoiceNetAmount", x.v.Net[0], "?invoiceNetAmountHUF", x.v.Net[1], "?invoiceVatAmount", x.v.VAT[0],
+				"?invoiceVatAmountHUF", x.v.VAT[1])
 			w.Leaf("transactionId", x.v.Report)
 			w.Leaf("index", itoa(x.v.Position))
 			w.Maybe("originalInvoiceNumber", x.v.Original)

@@ -65,6 +65,10 @@ type invoice struct {
 	Position  int       `json:"position"`
 	At        time.Time `json:"at"`
 	Lines     int       `json:"lines"`
+	Customer  [2]string `json:"customer,omitzero"` // the taxpayer's number, and the name
+	Currency  string    `json:"currency"`
+	Net       [2]string `json:"net"` // in the invoice's currency, in forints
+	VAT       [2]string `json:"vat"`
 }
 
 // mayReport checks what every report has: indexes in their order and a token.
@@ -272,6 +276,16 @@ func (a *double) plant(b *authority.Book, at place, x *arrival, step authority.S
 	a.register(b, at, x, hex.EncodeToString(sum[:]))
 }
 
+// readSums reads what lists show of the buyer and of the sums.
+func (v *invoice) readSums(main *xmltree.Element) {
+	head, sums := main.At("invoiceHead"), main.At("invoiceSummary", "summaryNormal")
+	buyer := head.At("customerInfo")
+	v.Customer = [2]string{buyer.Value("customerVatData", "customerTaxNumber", "taxpayerId"), buyer.Value("customerName")}
+	v.Currency = head.Value("invoiceDetail", "currencyCode")
+	v.Net = [2]string{sums.Value("invoiceNetAmount"), sums.Value("invoiceNetAmountHUF")}
+	v.VAT = [2]string{sums.Value("invoiceVatAmount"), sums.Value("invoiceVatAmountHUF")}
+}
+
 func (a *double) register(b *authority.Book, at place, x *arrival, hash string) {
 	main := x.root.At("invoiceMain", "invoice")
 	v := invoice{
@@ -280,6 +294,7 @@ func (a *double) register(b *authority.Book, at place, x *arrival, hash string) 
 		Supplier: main.Value("invoiceHead", "supplierInfo", "supplierName"), Report: at.report, Position: at.position, At: at.at,
 		Original: main.Value("invoiceReference", "originalInvoiceNumber"), Lines: len(main.At("invoiceLines").All("line")),
 	}
+	v.readSums(main)
 	_, _ = fmt.Sscanf(main.Value("invoiceReference", "modificationIndex"), "%d", &v.Index) // none on an original
 	if v.Original != "" {
 		var chain []string

@@ -1,11 +1,14 @@
 package es
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
@@ -53,6 +56,9 @@ type held struct {
 	huella     string
 	reference  string
 	kind       string
+	rectified  string // number of the invoice that it corrects; "" for none or several
+	customer   string // its number; "" for none or several
+	total      string // ImporteTotal
 	state      string // Correcto, AceptadoConErrores or Anulado
 	code, text string
 	changed    string
@@ -88,6 +94,7 @@ func readHoldings(e *xmltree.Element) (holdings, error) {
 			presenter: r.Value("DatosPresentacion", "NIFPresentador"),
 			atText:    r.Value("DatosPresentacion", "TimestampPresentacion"), request: r.Value("DatosPresentacion", "IdPeticion"),
 		}
+		h.readContent(r.At("DatosRegistroFacturacion"))
 		switch h.state {
 		case stateCorrect, stateFlawed, stateAnnulled:
 		default:
@@ -110,6 +117,29 @@ func readHoldings(e *xmltree.Element) (holdings, error) {
 		out.next = &id
 	}
 	return out, nil
+}
+
+// readContent reads what the invoice says.
+func (h *held) readContent(e *xmltree.Element) {
+	if of := e.At("FacturasRectificadas").All("IDFacturaRectificada"); len(of) == 1 {
+		h.rectified = of[0].Value("NumSerieFactura")
+	}
+	if to := e.At("Destinatarios").All("IDDestinatario"); len(to) == 1 {
+		h.customer = cmp.Or(to[0].Value("NIF"), to[0].Value("IDOtro", "ID"))
+	}
+	h.total = e.Value("ImporteTotal")
+}
+
+// entry is it as lists have it. The tax that AEAT has of a margin is not one that
+// the customer was charged, so only the total is ours.
+func (h *held) entry() country.Entry {
+	e := country.Entry{Number: h.id.Number, AuthorityID2: h.huella, Cancelled: h.state == stateAnnulled, At: h.at,
+		Reference: h.rectified, Customer: h.customer}
+	if total, err := num.AmountFromString(h.total); err == nil {
+		cents := total.Rescale(2).Value()
+		e.Gross, e.Currency = &cents, "EUR"
+	}
+	return e
 }
 
 func readID(e *xmltree.Element) invoiceID {
@@ -214,8 +244,7 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, on countr
 			return nil, fmt.Errorf("listing the records of %s: %w", on, err)
 		}
 		for _, h := range page.list {
-			all = append(all, country.Entry{Number: h.id.Number, AuthorityID2: h.huella, Cancelled: h.state == stateAnnulled,
-				At: h.at})
+			all = append(all, h.entry())
 		}
 		if page.next == nil {
 			return all, nil

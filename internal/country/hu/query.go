@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
@@ -335,10 +337,23 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 	return nil, fmt.Errorf("listing the invoices of %s on %s: there is more after %d pages", n.payer, day, ch.bounds.pages)
 }
 
+// minor reads an amount of a list; nil: there is none, or it has more decimals than its currency.
+func minor(text string, decimals int) *int64 {
+	a, err := num.AmountFromString(text)
+	if err != nil || text == "" || a.Rescale(uint32(decimals)).Compare(a) != 0 {
+		return nil
+	}
+	value := a.Rescale(uint32(decimals)).Value()
+	return &value
+}
+
 func digested(d *xmltree.Element) country.Entry {
 	e := country.Entry{
 		Number: d.Value("invoiceNumber"), AuthorityID1: d.Value("transactionId"), AuthorityID2: d.Value("index"),
-		Reference: d.Value("originalInvoiceNumber"),
+		Reference: d.Value("originalInvoiceNumber"), Customer: d.Value("customerTaxNumber"),
+	}
+	if decimals, known := transaction.CurrencyExponent(d.Value("currency")); known && decimals <= hufDecimals {
+		e.Net, e.Tax = minor(d.Value("invoiceNetAmount"), decimals), minor(d.Value("invoiceVatAmount"), decimals)
 	}
 	e.At, _ = time.Parse(time.RFC3339, d.Value("insDate")) // without a time there is none
 	switch d.Value("invoiceOperation") {

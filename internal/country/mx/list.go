@@ -70,13 +70,36 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 		Number: v.Attr("Serie") + v.Attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
 		Cancelled: now.Voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
 	}
+	if to := receiver.Attr("Rfc"); to != satwire.RFCPublic && to != satwire.RFCForeign {
+		e.Customer = to
+	}
 	if child(v, "InformacionGlobal") != nil {
 		e.Sales = soldIn(v)
 	} else if v.Attr("TipoDeComprobante") == satwire.TypeIncome && v.Attr("Moneda") == "MXN" && !withheld(v) {
 		gross := minor(v.Attr("Total"), 2)
 		e.Gross = &gross
+	} else if v.Attr("TipoDeComprobante") == satwire.TypePayment {
+		e.Reference, e.Gross = paidIn(v)
 	}
 	return e, day, nil
+}
+
+// paidIn reads a voucher of type P: the number of the first sale that is paid, and
+// how much came, where that is in pesos.
+func paidIn(v *xmltree.Element) (number string, amount *int64) {
+	sum, pesos := int64(0), true
+	for e := range v.Walk() {
+		switch {
+		case e.Is(satwire.SpacePagos, "DoctoRelacionado") && number == "":
+			number = e.Attr("Serie") + e.Attr("Folio")
+		case e.Is(satwire.SpacePagos, "Pago"):
+			sum, pesos = sum+minor(e.Attr("Monto"), 2), pesos && e.Attr("MonedaP") == "MXN"
+		}
+	}
+	if !pesos {
+		return number, nil
+	}
+	return number, &sum
 }
 
 // soldIn are the numbers of the sales in a global invoice, each once.

@@ -254,6 +254,9 @@ func (ch *Client) Registered(ctx context.Context, s country.Supplier, day countr
 // how it was written, and the tax of other currencies is in zloty: they say nothing here.
 func entryOf(m ksefwire.Metadata) country.Entry {
 	e := country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate}
+	if buyer := m.Buyer.Identifier; buyer != nil && buyer.Type == "Nip" {
+		e.Customer = buyer.Value
+	}
 	if m.InvoiceType == "Vat" && m.Currency == "PLN" {
 		e.Kind, e.Gross, e.Net, e.Tax = transaction.Invoice, minor(m.Gross), minor(m.Net), minor(m.VAT)
 	}

@@ -1267,6 +1267,7 @@ CREATE TABLE adoptions (
     gross          BIGINT,          -- NULL where the authority does not say
     net            BIGINT,          -- the same
     tax            BIGINT,          -- the same
+    currency       TEXT   NOT NULL, -- of the sums; '' for that of the document
     customer       TEXT   NOT NULL, -- tax number; '' where the authority does not say
     sales          TEXT,            -- numbers in the document of a period, JSON; NULL where the authority does not say
     sha256         TEXT   NOT NULL,
