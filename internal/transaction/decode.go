@@ -85,7 +85,7 @@ func (r *Reading) Spelled(f fault.Fault) fault.Fault {
 			f.Message = strings.ReplaceAll(f.Message, item+"tax_breakdowns", item+aliasTaxes)
 		}
 	}
-	return f
+	return r.Transaction.Spelled(f)
 }
 
 // Decode is [Read] for whoever wants the transaction alone. It is nil only when
@@ -107,6 +107,7 @@ type decoder struct {
 	taxes         []Tax // of all items in one block
 	itemsFaulty   bool  // amounts cannot be worked out
 	paymentsFault bool
+	extrasFaulty  bool  // allowances or charges have faults
 	aliased       []int // items whose taxes came under the other name
 
 	soughtCurrency string // found ahead of its turn, for a hint
@@ -164,7 +165,7 @@ func memberKinds(name string) kinds {
 		return whole | backfills | periods | reports
 	case "supplier":
 		return whole | backfills | periods
-	case "customer", "items":
+	case "customer", "items", memberAllowances, memberCharges:
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
@@ -239,6 +240,7 @@ func (d *decoder) transaction() {
 		return
 	}
 	d.requireMembers(kind, got)
+	d.addExtras()
 }
 
 func (d *decoder) member(name string, got *given) {
@@ -282,6 +284,8 @@ func (d *decoder) member(name string, got *given) {
 		got.note(gotItems, d.items())
 	case "payments":
 		got.note(gotPayments, d.payments())
+	case memberAllowances, memberCharges:
+		d.readExtras(name == memberCharges)
 	case memberShares:
 		got.note(gotShares, d.shares())
 	case memberTotal:

@@ -39,7 +39,7 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 
 func (l *line) nature() string {
 	switch {
-	case l.Item.Type == transaction.Discount:
+	case l.Item.Type == transaction.Discount, l.Item.Extra != nil:
 		return "OTHER"
 	case l.Item.Type == transaction.Services: // what it is, however it is taxed
 		return "SERVICE"

@@ -142,8 +142,11 @@ func (r related) write(w *xmltree.Writer, name string) {
 func (l *line) write(w *xmltree.Writer, at int) {
 	w.Start("DettaglioLinee")
 	w.Leaf("NumeroLinea", strconv.Itoa(at))
-	if l.Item.Type == transaction.Discount {
+	switch e := l.Item.Extra; {
+	case l.Item.Type == transaction.Discount:
 		w.Leaf("TipoCessionePrestazione", "SC")
+	case e != nil && e.Charge:
+		w.Leaf("TipoCessionePrestazione", "AC") // spesa accessoria
 	}
 	l.writeCodes(w)
 	w.Leaves("Descrizione", l.text, "Quantita", amount.Of(l.quantity).Trimmed(cents), "?UnitaMisura", ascii(l.Item.Unit, 10),
