@@ -31,6 +31,9 @@ const (
 	dayPattern        = `^((19[7-9]|20\d|21\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$`
 	base64Pattern     = `^[A-Za-z0-9+/=\s]*$`
 
+	// fileNameUnfit are characters that make a path of a name as well.
+	fileNameUnfit = `/\\:*?"<>|` + unfit
+
 	amountMax = 9007199254740991
 )
 
@@ -328,8 +331,18 @@ func members() object {
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.",
 			50), "transaction_id": identifier("Your unique id: the idempotency key."),
 		"allowances": extras("Allowances of the document: they lower its total."),
-		"charges":    extras("Charges of the document: they raise its total."),
-		"items":      items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."),
+		"attachments": object{"type": []any{"array", "null"}, "maxItems": 5,
+			"description": "Your own files that go with the document: together at most 5 MiB decoded. Kept, listed in the result as kind CLIENT, and filed where the country has a place.",
+			"items": record("One file.", object{
+				"name": object{"type": "string", "minLength": 1, "maxLength": 60,
+					"pattern":     `^[^\s.` + fileNameUnfit + `][^` + fileNameUnfit + `]*$`,
+					"description": "File name, unique in the transaction.", "examples": []any{"timesheet.pdf"}},
+				"type": oneOf("Media type; the content must be of it.", "application/pdf", "image/png", "image/jpeg", "text/csv"),
+				"content": object{"type": "string", "minLength": 1, "pattern": base64Pattern, "contentEncoding": "base64",
+					"description": "The file in base64."},
+			}, "name", "type", "content")},
+		"charges": extras("Charges of the document: they raise its total."),
+		"items":   items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."),
 		"issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; default: the supplier."),
 		"order_items": object{"type": []any{"array", "null"}, "items": ref("Item"), "maxItems": 500,
 			"description": "What was ordered, if the items are an advance payment (advance_invoices of /v1/countries/{code}). Not part of any total."},
@@ -404,7 +417,7 @@ func bodyOf(about string, names, required []string) object {
 
 func transactionSchemas() object {
 	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
-		"transaction_id", "items", "allowances", "charges", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments",
+		"transaction_id", "items", "allowances", "charges", "attachments", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments",
 		"exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "period", "delivery", "payee", "payment_terms",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount",
 		"total_tax_amount", "reason"}

@@ -98,6 +98,7 @@ type Attachment struct {
 	ResourceID  string `json:"resource_id"`
 	ResourceURL string `json:"resource_url"`
 	Type        string `json:"type"`
+	Name        string `json:"name,omitempty"` // CLIENT: as submitted
 }
 
 // ResultItem is a line with its amounts.

@@ -142,6 +142,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items.*.period.to": "2026-02-28",
 		"exchange_rate":     json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
+	sent["attachments.*.type"], sent["attachments.*.content"] = "text/csv", "YSxi"
 	for _, extras := range []string{"allowances.*.", "charges.*."} {
 		sent[extras+"amount"], sent[extras+"rate"] = json.Number("7"), json.Number("7.5")
 		for path, value := range maps.Clone(sent) {
@@ -160,7 +161,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"payments.*.mandate": true,
 		"third_parties":      true, "third_parties.*.address": true, "third_parties.*.tax_information": true,
 		"third_parties.*.electronic_address": true,
-		"allowances":                         true, "allowances.*.tax_breakdowns": true, "charges": true,
+		"attachments":                        true, "allowances": true, "allowances.*.tax_breakdowns": true, "charges": true,
 		"charges.*.tax_breakdowns": true,
 	}
 	for path, value := range maps.Clone(sent) {
@@ -183,6 +184,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 			body = string(transactiontest.Edit(t, body, map[string]any{concrete(path): want}))
 		} else if strings.HasPrefix(path, "order_items.*") {
 			body = string(transactiontest.Edit(t, body, map[string]any{"order_items.0.name": "x"}))
+		} else if path == "attachments.*.name" {
+			body = string(transactiontest.Edit(t, body, map[string]any{"attachments.0.type": "text/csv"}))
 		} else if head, _, found := strings.Cut(path, ".*"); found && (head == "allowances" || head == "charges") {
 			body = string(transactiontest.Edit(t, body, map[string]any{head + ".0.reason": "x"}))
 		} else if strings.HasPrefix(path, "third_parties.*") { // no body has any by itself

@@ -1,6 +1,7 @@
 package transaction_test
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -92,5 +93,65 @@ func TestFaultsOfAllowancesAndCharges(t *testing.T) {
 		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Field != c.field || got[0].Code != c.code {
 			t.Errorf("%s: %+v, want %s at %s", name, got, c.code, c.field)
 		}
+	}
+}
+
+// Attachments are bounded in number and bytes, and are what they say.
+func TestAttachmentsAreBoundedAndTrue(t *testing.T) {
+	file := func(name, media, content string) map[string]any {
+		return map[string]any{"name": name, "type": media, "content": base64.StdEncoding.EncodeToString([]byte(content))}
+	}
+	sized := func(n int) string { return strings.Repeat("a", n) }
+	csv := func(n int) (list []any) {
+		for i := range n {
+			list = append(list, file(string(rune('a'+i))+".csv", "text/csv", "1,2"))
+		}
+		return list
+	}
+	const most = 5 << 20
+	for name, c := range map[string]struct {
+		sent  []any
+		field string
+	}{
+		"five":            {csv(5), ""},
+		"six":             {csv(6), "attachments"},
+		"all that fits":   {[]any{file("a.csv", "text/csv", sized(most-3)), file("b.csv", "text/csv", "1,2")}, ""},
+		"one byte more":   {[]any{file("a.csv", "text/csv", sized(most-2)), file("b.csv", "text/csv", "1,2")}, "attachments.1.content"},
+		"one alone":       {[]any{file("a.csv", "text/csv", sized(most+1))}, "attachments.0.content"},
+		"a PDF":           {[]any{file("a.pdf", "application/pdf", "%PDF-1.7")}, ""},
+		"no PDF":          {[]any{file("a.pdf", "application/pdf", "<html>")}, "attachments.0.content"},
+		"no text":         {[]any{file("a.csv", "text/csv", "\xff\xfe")}, "attachments.0.content"},
+		"a page":          {[]any{file("a.html", "text/html", "<html>")}, "attachments.0.type"},
+		"a path":          {[]any{file("../a.csv", "text/csv", "1")}, "attachments.0.name"},
+		"the same name":   {[]any{file("a.csv", "text/csv", "1"), file("A.csv", "text/csv", "2")}, "attachments.1.name"},
+		"nothing":         {[]any{file("a.csv", "text/csv", "")}, "attachments.0.content"},
+		"no base64":       {[]any{map[string]any{"name": "a.csv", "type": "text/csv", "content": "a_b"}}, "attachments.0.content"},
+		"a long name":     {[]any{file(sized(61), "text/csv", "1")}, "attachments.0.name"},
+		"broken in lines": {[]any{map[string]any{"name": "a.csv", "type": "text/csv", "content": "MSwy\r\nLDMs"}}, ""},
+	} {
+		tx, _, err := transaction.Decode(transaction.Invoice,
+			transactiontest.Edit(t, transactiontest.Typical, map[string]any{"attachments": c.sent}))
+		switch {
+		case c.field != "":
+			if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Field != c.field {
+				t.Errorf("%s: %+v, want one at %s", name, got, c.field)
+			}
+		case err != nil || len(tx.Attachments) != len(c.sent):
+			t.Errorf("%s: %d of %d attachments, %v", name, len(tx.Attachments), len(c.sent), err)
+		}
+	}
+}
+
+// What is large without the contents of attachments is too large.
+func TestOnlyContentsOfAttachmentsMayBeLarge(t *testing.T) {
+	content := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("a", 2<<20)))
+	with := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
+		"attachments": []any{map[string]any{"name": "a.csv", "type": "text/csv", "content": content}}})
+	if _, err := transaction.Read(transaction.Invoice, with); err != nil {
+		t.Errorf("a body with 2 MiB of attachments: %v", err)
+	}
+	without := transactiontest.Edit(t, transactiontest.Typical, map[string]any{"nobody_knows": content})
+	if _, err := transaction.Read(transaction.Invoice, without); fault.KindOf(err) != fault.TooLarge {
+		t.Errorf("a body of %d bytes without attachments: %v", len(without), err)
 	}
 }

@@ -26,6 +26,7 @@ func FieldPaths() []string {
 		paths = append(paths, below(items+".*.tax_breakdowns", taxMembers...)...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
+	paths = append(paths, below(memberAttachments, "name", "type", "content")...)
 	for _, extras := range []string{memberAllowances, memberCharges} {
 		paths = append(paths, below(extras, "amount", "rate", "reason")...)
 		paths = append(paths, below(extras+".*.tax_breakdowns", taxMembers...)...)
@@ -105,6 +106,8 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return (&Transaction{Items: t.OrderItems}).eachItemField(rest, visit)
 	case memberThird:
 		return t.eachThirdField(rest, visit)
+	case memberAttachments:
+		return t.eachAttachmentField(rest, visit)
 	case memberAllowances, memberCharges:
 		return t.eachExtraField(head, rest, visit)
 	case "customer":

@@ -101,6 +101,8 @@ type Transaction struct {
 
 	Extras []Extra `json:",omitempty"` // allowances and charges as sent; Items has them behind the lines
 
+	Attachments []Attachment `json:",omitempty"`
+
 	Stated Stated
 
 	Shares []Share `json:",omitempty"` // of payment reports at least one; of adjustments where they correct several transactions

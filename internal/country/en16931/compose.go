@@ -93,6 +93,11 @@ func (c *composer) head() {
 	if note := words.Note(t.Note); note != "" {
 		d.Notes = []Note{{Text: note}}
 	}
+	for i := range t.Attachments {
+		if a := &t.Attachments[i]; !c.credit { // a credit takes the invoice back, not what came with it
+			d.Documents = append(d.Documents, Document{Reference: a.Name, Filename: a.Name, MIME: a.Type, Content: a.Content})
+		}
+	}
 	if o := c.in.Original; o != nil {
 		d.Preceding = []Preceding{{Number: cmp.Or(o.Transaction.Number, o.UniqueNumber), Date: c.day(o.Transaction.Date)}}
 	}
