@@ -74,7 +74,7 @@ func (c *composition) drawPaymentRows(rows []fact, p pen) {
 func (c *composition) paymentRows() []fact {
 	var out []fact
 	for _, p := range c.v.Transaction.Payments {
-		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), p.Code), c.words.Money(p.Amount, c.currency)})
+		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), c.spoken(p.Code)), c.words.Money(p.Amount, c.currency)})
 	}
 	return out
 }
