@@ -63,7 +63,9 @@ func (c *composition) drawPaymentRows(rows []fact, p pen) {
 	for _, row := range rows {
 		c.need(c.lead(p) + point)
 		c.within("TR", func() {
-			c.within("TH", func() { c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
+			name := p
+			name.size = c.fitted(p, row.label, pairLabelWidth-3*millimetre, 4*point) // the words of a code are longer than it
+			c.within("TH", func() { c.text(name, c.paper.side, c.y+c.base(p), c.cut(name, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
 			c.within("TD", func() { c.textIn(p, &amounts, c.y+c.base(p), row.value) })
 		})
 		c.y += c.lead(p) + point

@@ -95,11 +95,11 @@ func TestFilesAllowancesAndChargesOfTheClient(t *testing.T) {
 		"content": base64.StdEncoding.EncodeToString([]byte(content))}}
 	got := c.outcome(t, c.submit(t, "/v1/transactions", sale))
 	// 200.00 − 20.00 + 15.00, and 22 % of it.
-	if got["status"] != "SUCCESS" || fmt.Sprint(got["total_net_amount"], got["total_tax_amount"]) != "19500 4290" {
+	if got["status"] != "SUCCESS" || fmt.Sprintf("%v %v", got["total_net_amount"], got["total_tax_amount"]) != "19500 4290" {
 		t.Fatalf("%v %v %v %v", got["status"], got["total_net_amount"], got["total_tax_amount"], got["errors"])
 	}
 	allowance, charge := got["allowances"].([]any)[0].(object), got["charges"].([]any)[0].(object)
-	if fmt.Sprint(allowance["amount"], allowance["rate"], allowance["net_price"], charge["amount"]) != "2000 10 2000 1500" ||
+	if fmt.Sprintf("%v %v %v %v", allowance["amount"], allowance["rate"], allowance["net_price"], charge["amount"]) != "2000 10 2000 1500" ||
 		len(got["items"].([]any)) != 1 {
 		t.Errorf("%v %v", allowance, charge)
 	}
