@@ -58,7 +58,7 @@ type Config struct {
 	TrustProxy   bool              // the address of a request is the last of X-Forwarded-For
 }
 
-// bodyBytesMax is the largest request body; past it 413.
+// bodyBytesMax is the largest request body, but for attachments; past it 413.
 const bodyBytesMax = 1 << 20
 
 // API is the public handler.
@@ -72,6 +72,7 @@ type API struct {
 	site    *site.Site
 	now     func() time.Time
 	large   *turnstile.Gate
+	uploads *turnstile.Gate
 
 	plainSite *site.Site // of a demo, without its key
 
@@ -80,7 +81,8 @@ type API struct {
 
 // New builds the handler.
 func New(cfg Config) (*API, error) {
-	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now, large: newLargeGate()}
+	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now, large: newLargeGate(),
+		uploads: turnstile.New(uploadsMax, largeWaiting)}
 	a.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tributary_http_request_seconds", Help: "Time to answer a request of the public API.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},

@@ -22,6 +22,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ids"
+	"tributary/internal/transaction"
 	"tributary/internal/turnstile"
 )
 
@@ -35,8 +36,9 @@ type call struct {
 
 	read, wrote int64 // bytes of body and answer
 
-	large *turnstile.Gate // of bodies that take memory to judge
-	leave func()          // of the gate; nil: not inside
+	large   *turnstile.Gate // of bodies that take memory to judge
+	uploads *turnstile.Gate // of bodies with attachments
+	leave   func()          // of the gates; nil: not inside
 
 	lingers bool // the caller may still be writing a body that was refused
 }
@@ -76,7 +78,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 	allow := strings.Join(allowed, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := a.now()
-		c := &call{Request: r, id: requestID(r), large: a.large}
+		c := &call{Request: r, id: requestID(r), large: a.large, uploads: a.uploads}
 		c.out = noted{w, &c.status, &c.wrote}
 		r.Body = &bodyReader{ReadCloser: r.Body}
 		head := w.Header()
@@ -199,18 +201,28 @@ func requestID(r *http.Request) string {
 }
 
 // body reads a JSON request body within the limit.
-func (c *call) body() ([]byte, error) {
+func (c *call) body() ([]byte, error) { return c.bodyUpTo(bodyBytesMax) }
+
+// bodyUpTo reads a body of another limit. More than the usual comes from those who
+// say how much it is, and waits for its turn before it is read.
+func (c *call) bodyUpTo(most int64) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		return nil, fault.New(fault.MediaType, "the body must be sent as application/json").
 			With(fault.Fault{Code: fault.MediaTypeUnsupported, Type: fault.General, Message: "Content-Type must be application/json"})
 	}
-	if c.ContentLength > bodyBytesMax {
-		return nil, tooLarge()
+	if c.ContentLength > most {
+		return nil, tooLarge(most)
+	}
+	if most = bodyBytesMax; c.ContentLength > bodyBytesMax {
+		most = c.ContentLength
+		if c.leave, err = c.uploads.Enter(c.Context(), c.caller.ClientID, most); err != nil {
+			return nil, err
+		}
 	}
 	size := max(c.ContentLength, 512)
 	buffer := make([]byte, 0, size+1)
-	limited := io.LimitReader(c.Body, bodyBytesMax+1)
+	limited := io.LimitReader(c.Body, most+1)
 	for {
 		if len(buffer) == cap(buffer) {
 			buffer = append(buffer, 0)[:len(buffer)]
@@ -226,12 +238,20 @@ func (c *call) body() ([]byte, error) {
 		}
 	}
 	c.read = int64(len(buffer))
-	if len(buffer) > bodyBytesMax {
-		return nil, tooLarge()
+	if c.read > most {
+		return nil, tooLarge(most)
 	}
-	if len(buffer) > smallBodyMax {
-		if c.leave, err = c.large.Enter(c.Context(), c.caller.ClientID, c.read*treeFactor); err != nil {
+	if c.read > smallBodyMax {
+		leave, err := c.large.Enter(c.Context(), c.caller.ClientID, min(c.read, bodyBytesMax)*treeFactor)
+		if err != nil {
 			return nil, err
+		}
+		uploaded := c.leave
+		c.leave = func() {
+			leave()
+			if uploaded != nil {
+				uploaded()
+			}
 		}
 	}
 	return buffer, nil
@@ -244,6 +264,8 @@ const (
 	// is a value of its own.
 	treeFactor = 64
 
+	uploadsMax = 4 * transaction.BodyBytesMax // bytes of bodies with attachments that are read at a time
+
 	largeWaiting = 4 // bodies of one client; more are told to come back
 )
 
@@ -254,10 +276,10 @@ func newLargeGate() *turnstile.Gate {
 	return turnstile.New(min(most, debug.SetMemoryLimit(-1)/4), largeWaiting)
 }
 
-func tooLarge() error {
-	return fault.New(fault.TooLarge, "the body is larger than %d bytes", bodyBytesMax).
+func tooLarge(most int64) error {
+	return fault.New(fault.TooLarge, "the body is larger than %d bytes", most).
 		With(fault.Fault{Code: fault.BodyTooLarge, Type: fault.General,
-			Message: fmt.Sprintf("the body is larger than %d bytes", bodyBytesMax)})
+			Message: fmt.Sprintf("the body is larger than %d bytes", most)})
 }
 
 // answer writes v as JSON.

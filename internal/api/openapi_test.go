@@ -226,7 +226,7 @@ func TestRequestSchemasHaveTheMembersOfTheCountryContract(t *testing.T) {
 	}
 	got := slices.Sorted(maps.Keys(found))
 	got = slices.DeleteFunc(got, func(path string) bool { // the alias and what is below it
-		return strings.Contains(path, "items.*.tax_breakdown") && !strings.Contains(path, "items.*.tax_breakdowns")
+		return strings.Contains(path, ".*.tax_breakdown") && !strings.Contains(path, ".*.tax_breakdowns")
 	})
 	if want := transaction.FieldPaths(); !slices.Equal(got, want) {
 		t.Errorf("schemas have\n%s\nthe contract\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -31,6 +31,9 @@ const (
 	dayPattern        = `^((19[7-9]|20\d|21\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$`
 	base64Pattern     = `^[A-Za-z0-9+/=\s]*$`
 
+	// fileNameUnfit are characters that make a path of a name as well.
+	fileNameUnfit = `/\\:*?"<>|` + unfit
+
 	amountMax = 9007199254740991
 )
 
@@ -238,9 +241,6 @@ func taxSchema() object {
 }
 
 func itemSchema() object {
-	taxes := func(about string) object {
-		return object{"type": []any{"array", "null"}, "items": ref("Tax"), "description": about}
-	}
 	item := record("One line.", object{
 		"number": object{"type": "integer", "minimum": 1, "maximum": amountMax,
 			"description": "Line number, unique in the transaction.", "examples": []any{1}},
@@ -261,11 +261,9 @@ func itemSchema() object {
 					"description": "Classification scheme: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}},
 				"code": filled("Code in the scheme.", 50),
 			}, "scheme", "code")},
-		"tax_breakdowns": taxes("Taxes of the line."), "tax_breakdown": taxes("Alias of tax_breakdowns; send one of them."),
 	}, "number", "name", "quantity", "unit_price")
-	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"),
-		"properties": object{"tax_breakdowns": object{"type": "array", "items": object{}},
-			"tax_breakdown": object{"type": "array", "items": object{}}}}
+	maps.Copy(item["properties"].(object), taxLists("the line"))
+	item["not"] = oneTaxList()
 	return item
 }
 
@@ -292,6 +290,35 @@ func discountSchema() object {
 	return s
 }
 
+// extras are allowances or charges of the whole document.
+func extras(about string) object {
+	entry := discountSchema()
+	entry["type"], entry["description"] = "object", "An amount or a rate, with its reason and taxes."
+	of := entry["properties"].(object)
+	of["amount"].(object)["description"] = "In minor units of currency_code, in the terms of prices: with tax unless a tax entry says otherwise."
+	of["rate"].(object)["description"] = "Percentage of the items with the same tax_breakdowns, with at most 4 decimals."
+	of["reason"] = filled("What it is for.", 200)
+	maps.Copy(of, taxLists("the allowance or charge"))
+	entry["required"], entry["not"] = list("reason"), oneTaxList()
+	return object{"type": []any{"array", "null"}, "items": entry, "maxItems": 20, "description": about}
+}
+
+// taxLists are both names of the taxes of something.
+func taxLists(of string) object {
+	taxes := func(about string) object {
+		return object{"type": []any{"array", "null"}, "items": ref("Tax"), "description": about}
+	}
+	return object{"tax_breakdowns": taxes("Taxes of " + of + "."),
+		"tax_breakdown": taxes("Alias of tax_breakdowns; send one of them.")}
+}
+
+// oneTaxList is what a body with both names looks like.
+func oneTaxList() object {
+	return object{"required": list("tax_breakdowns", "tax_breakdown"),
+		"properties": object{"tax_breakdowns": object{"type": "array", "items": object{}},
+			"tax_breakdown": object{"type": "array", "items": object{}}}}
+}
+
 // members are those of a transaction's body, whatever its kind.
 func members() object {
 	stamp := object{"type": "string", "format": "date-time", "pattern": instantPattern,
@@ -303,7 +330,19 @@ func members() object {
 		"currency_code": code("ISO 4217 currency with a minor unit.", threeLetters, "EUR"), "transaction_date": stamp,
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.",
 			50), "transaction_id": identifier("Your unique id: the idempotency key."),
-		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."),
+		"allowances": extras("Allowances of the document: they lower its total."),
+		"attachments": object{"type": []any{"array", "null"}, "maxItems": 5,
+			"description": "Your own files that go with the document: together at most 5 MiB decoded. Kept, listed in the result as kind CLIENT, and filed where the country has a place.",
+			"items": record("One file.", object{
+				"name": object{"type": "string", "minLength": 1, "maxLength": 60,
+					"pattern":     `^[^\s.` + fileNameUnfit + `][^` + fileNameUnfit + `]*$`,
+					"description": "File name, unique in the transaction.", "examples": []any{"timesheet.pdf"}},
+				"type": oneOf("Media type; the content must be of it.", "application/pdf", "image/png", "image/jpeg", "text/csv"),
+				"content": object{"type": "string", "minLength": 1, "pattern": base64Pattern, "contentEncoding": "base64",
+					"description": "The file in base64."},
+			}, "name", "type", "content")},
+		"charges": extras("Charges of the document: they raise its total."),
+		"items":   items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."),
 		"issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; default: the supplier."),
 		"order_items": object{"type": []any{"array", "null"}, "items": ref("Item"), "maxItems": 500,
 			"description": "What was ordered, if the items are an advance payment (advance_invoices of /v1/countries/{code}). Not part of any total."},
@@ -378,7 +417,7 @@ func bodyOf(about string, names, required []string) object {
 
 func transactionSchemas() object {
 	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
-		"transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments",
+		"transaction_id", "items", "allowances", "charges", "attachments", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments",
 		"exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "period", "delivery", "payee", "payment_terms",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount",
 		"total_tax_amount", "reason"}
@@ -389,7 +428,7 @@ func transactionSchemas() object {
 	rest := " Members that are not listed are accepted and reported as field_unknown warnings; members of another operation are rejected. Null and blank texts count as absent."
 	backfill := bodyOf("A document issued elsewhere, so that it can be corrected here."+rest,
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date", "tax_authority_id_1",
-			"supplier", "customer", "currency_code", "items"},
+			"supplier", "customer", "currency_code", "items", "allowances", "charges"},
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date"})
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
 	payment := bodyOf("Money received for earlier transactions, in their currency unless currency_code says another: then references have amounts in that of the transactions; transaction_date is the date of receipt."+rest,

@@ -26,7 +26,7 @@ type operationAnswer struct {
 
 func (a *API) submit(kind transaction.Kind) func(*call) error {
 	return func(c *call) error {
-		body, err := c.body()
+		body, err := c.bodyUpTo(transaction.BodyBytesMax)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (a *API) validate(c *call) error {
 	if kind == "" {
 		kind = transaction.Invoice
 	}
-	body, err := c.body()
+	body, err := c.bodyUpTo(transaction.BodyBytesMax)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type Check struct {
 // Check finds what the facts, but for rates, and the checks of the country say
 // of a decoded transaction in which nothing else is wrong.
 func (p Pack) Check(in Case) []fault.Fault {
-	c := &examiner{Reading: &transaction.Reading{}, tx: in.Transaction, pack: p, useCase: in.UseCase,
+	c := &examiner{Reading: &transaction.Reading{Transaction: in.Transaction}, tx: in.Transaction, pack: p, useCase: in.UseCase,
 		terms: Terms{Now: in.Now}, totals: in.Totals, counted: true}
 	c.rules()
 	c.refused = slices.Clone(c.Faults.Listed())

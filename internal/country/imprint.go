@@ -54,6 +54,10 @@ type Imprint struct {
 	// transaction's, a credit of Spain for one: paper shows what was filed.
 	Negated bool
 
+	// Words are what the country's own codes of this document mean, in words that
+	// people know: of taxes, payments and reasons. Paper has them beside the code.
+	Words map[string]string
+
 	// Untaxed are the lines whose price shows neither rate, net nor tax: what is
 	// taxed on its margin (Directive 2006/112/EC, articles 310 and 325).
 	Untaxed []int

@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"tributary/internal/document/typeset"
@@ -217,7 +218,7 @@ func (c *composition) facts() []fact {
 			add(w.AuthorityID, each.AuthorityID)
 		}
 	}
-	add(w.Reason, t.Reason)
+	add(w.Reason, c.spoken(t.Reason))
 	add(w.DeliveryDate, c.day(t.DeliveryDate))
 	add(w.Period, c.span(t.Period))
 	if c.isPaid() {
@@ -227,7 +228,17 @@ func (c *composition) facts() []fact {
 	add(w.OrderReference, t.References.Order)
 	add(w.ContractReference, t.References.Contract)
 	add(w.ProjectReference, t.References.Project)
+	add(w.Attachments, attachmentNames(t.Attachments))
 	return out
+}
+
+// attachmentNames are those of the client's own files, which stand beside the page.
+func attachmentNames(list []transaction.Attachment) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // drawFacts draws them three to a row, each name above its value.

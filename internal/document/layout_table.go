@@ -90,6 +90,9 @@ func (t *linesTable) cells(item *transaction.Item, line *transaction.Line) cells
 		net:      f.Amount(line.Net, t.decimals),
 		amount:   f.Amount(line.Gross, t.decimals),
 	}
+	if item.Extra != nil { // of the whole document: there is no quantity to multiply
+		out.number, out.quantity = "", ""
+	}
 	for _, tax := range item.Taxes {
 		if !tax.Withheld() {
 			out.rates = append(out.rates, f.Rate(&tax, t.decimals))
@@ -338,6 +341,9 @@ func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) co
 	}
 	if span := c.span(item.Period); span != "" {
 		col.lines.add(c, small, words.Join(" ", c.words.Period, span), col.width)
+	}
+	if item.Extra != nil && item.Extra.Rate != nil {
+		col.lines.add(c, small, c.words.Format.Percent(*item.Extra.Rate), col.width)
 	}
 	col.lines.add(c, small, c.discount(item, line), col.width)
 	col.lines.add(c, small, t.codes(item), col.width)

@@ -63,7 +63,9 @@ func (c *composition) drawPaymentRows(rows []fact, p pen) {
 	for _, row := range rows {
 		c.need(c.lead(p) + point)
 		c.within("TR", func() {
-			c.within("TH", func() { c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
+			name := p
+			name.size = c.fitted(p, row.label, pairLabelWidth-3*millimetre, 4*point) // the words of a code are longer than it
+			c.within("TH", func() { c.text(name, c.paper.side, c.y+c.base(p), c.cut(name, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
 			c.within("TD", func() { c.textIn(p, &amounts, c.y+c.base(p), row.value) })
 		})
 		c.y += c.lead(p) + point
@@ -74,7 +76,7 @@ func (c *composition) drawPaymentRows(rows []fact, p pen) {
 func (c *composition) paymentRows() []fact {
 	var out []fact
 	for _, p := range c.v.Transaction.Payments {
-		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), p.Code), c.words.Money(p.Amount, c.currency)})
+		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), c.spoken(p.Code)), c.words.Money(p.Amount, c.currency)})
 	}
 	return out
 }

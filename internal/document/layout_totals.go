@@ -213,9 +213,18 @@ func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
 // groupName says what a row of the summary is, and why it is not an ordinary one.
 func (c *composition) groupName(g taxGroup) (name, detail string) {
 	if g.withheld {
-		return words.Join(" ", c.words.Withheld, g.kind) + words.NBSP + g.rate, typeset.Clean(g.code)
+		kind := g.kind
+		if kind == transaction.Withholding { // nobody said which tax: the word is in the label
+			kind = ""
+		}
+		return words.Join(" ", c.words.Withheld, kind) + words.NBSP + g.rate, typeset.Clean(c.spoken(g.code))
 	}
-	return c.words.Regime(g.regime) + words.NBSP + g.rate, words.Join(" · ", c.words.TaxType(g.kind), g.code)
+	return c.words.Regime(g.regime) + words.NBSP + g.rate, words.Join(" · ", c.words.TaxType(g.kind), c.spoken(g.code))
+}
+
+// spoken is a code of the country with what it means.
+func (c *composition) spoken(code string) string {
+	return words.Join(" – ", code, c.v.Imprint.Words[code])
 }
 
 // taxGroup is a row of the tax summary: what was taxed alike.

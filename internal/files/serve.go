@@ -79,7 +79,7 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 	if sum := sha256.Sum256(data); int64(len(data)) != a.Size || hex.EncodeToString(sum[:]) != a.SHA256 {
 		return nil, s.lost(ctx, req, a, "its bytes are not those that were stored")
 	}
-	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt"}[a.Kind]
+	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt", "CLIENT": "attachment"}[a.Kind]
 	return &Content{
 		Size: a.Size, Type: mediaType(a.Type), Filename: name + "-" + a.ResourceID + "." + strings.ToLower(a.Type),
 		SHA256: a.SHA256,
@@ -178,6 +178,12 @@ func mediaType(typ string) string {
 		return "application/pdf"
 	case "XML":
 		return "application/xml"
+	case "PNG":
+		return "image/png"
+	case "JPEG":
+		return "image/jpeg"
+	case "CSV":
+		return "text/csv"
 	default:
 		return "application/json"
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	attachmentColumns = "client_id,operation_id,kind,type,resource_id,place,shelf,sha256,size,created_at,archive,archive_at"
+	attachmentColumns = "client_id,operation_id,kind,type,resource_id,place,shelf,sha256,size,created_at,archive,archive_at,name"
 
 	ofSQL       = "SELECT " + attachmentColumns + " FROM attachments WHERE client_id = $1 AND operation_id = $2"
 	resourceSQL = "SELECT " + attachmentColumns + " FROM attachments WHERE resource_id = $1"
@@ -33,13 +33,13 @@ const shelfLock = 7420436
 
 func (a *Attachment) row() []any {
 	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size,
-		db.Micros(a.CreatedAt), a.spot.archive, a.spot.at}
+		db.Micros(a.CreatedAt), a.spot.archive, a.spot.at, a.Name}
 }
 
 func scanAttachment(scan func(...any) error) (a Attachment, err error) {
 	var created int64
 	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size,
-		&created, &a.spot.archive, &a.spot.at)
+		&created, &a.spot.archive, &a.spot.at, &a.Name)
 	a.CreatedAt = db.FromMicros(created)
 	return a, err
 }

@@ -8,6 +8,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -99,8 +100,9 @@ type Attachment struct {
 	ResourceID  string // 32 lower-case hex digits, random; [Store.Attach] makes it when empty
 	ClientID    string // the owner's scope
 	OperationID string
-	Kind        string // VISUAL, REPORT or RECEIPT
-	Type        string // PDF, XML or JSON
+	Kind        string // VISUAL, REPORT, RECEIPT or CLIENT
+	Type        string // PDF, XML or JSON; of CLIENT also PNG, JPEG or CSV
+	Name        string // CLIENT: the client's own
 	Place       string // InStore or InRecord
 	SHA256      string
 	Size        int64
@@ -396,7 +398,7 @@ func (s *Store) release(sums []string) {
 	}
 }
 
-// Of lists the attachments of an operation: VISUAL, REPORT, RECEIPT.
+// Of lists the attachments of an operation: VISUAL, REPORT, RECEIPT, CLIENT.
 func (s *Store) Of(r db.Reader, clientID, operationID string) ([]Attachment, error) {
 	list, err := db.Collect(r, scanAttachment, ofSQL, clientID, operationID)
 	if err != nil {
@@ -406,12 +408,14 @@ func (s *Store) Of(r db.Reader, clientID, operationID string) ([]Attachment, err
 		if a.Kind != b.Kind {
 			return kindOrder(a.Kind) - kindOrder(b.Kind)
 		}
-		return strings.Compare(a.Type, b.Type)
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 	})
 	return list, nil
 }
 
-func kindOrder(kind string) int { return slices.Index([]string{"VISUAL", "REPORT", "RECEIPT"}, kind) }
+func kindOrder(kind string) int {
+	return slices.Index([]string{"VISUAL", "REPORT", "RECEIPT", "CLIENT"}, kind)
+}
 
 // Close ends the store. Nobody may use it any more.
 func (s *Store) Close() (err error) {

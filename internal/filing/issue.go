@@ -122,6 +122,9 @@ func issue(ctx context.Context, v *visit, outcomes []outcome) ([]ending, error) 
 			keep = append(keep, *f)
 		}
 	}
+	for i := range endings {
+		keep = append(keep, brought(&endings[i])...)
+	}
 	if err := v.s.cfg.Documents.Keep(ctx, keep...); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDocuments, err)
 	}
@@ -253,6 +256,22 @@ func attach(e *ending, visual, report *files.File, now time.Time) []files.Attach
 	}
 	if e.receipt.Document != nil {
 		add("RECEIPT", e.receipt.Format, files.InRecord, files.NewFile(e.receipt.Document))
+	}
+	for i, f := range brought(e) {
+		sent := &e.op.Document.Attachments[i]
+		add("CLIENT", sent.Short(), files.InStore, f)
+		list[len(list)-1].Name = sent.Name
+	}
+	return list
+}
+
+// brought are the files that the client sent with a success.
+func brought(e *ending) (list []files.File) {
+	if e.status != Success || e.op.Document == nil {
+		return nil
+	}
+	for i := range e.op.Document.Attachments {
+		list = append(list, files.NewFile(e.op.Document.Attachments[i].Content))
 	}
 	return list
 }

@@ -167,7 +167,8 @@ func (s *Ledger) attach(r db.Reader, scope, id string, to *result.Result) error 
 	}
 	for _, a := range list {
 		to.Attachments = append(to.Attachments,
-			result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
+			result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type,
+				Name: a.Name})
 	}
 	to.Lifecycle = []result.LifecycleEntry{}
 	if to.Status == filing.Success {

@@ -29,7 +29,9 @@ type End struct {
 func Ended(o *operation.Operation, pack country.Pack, supplier country.Supplier, e End) *Result {
 	r := Describe(o, pack, supplier)
 	r.Status = e.Status
-	r.Errors = append(r.Errors, e.Faults...)
+	for _, f := range e.Faults {
+		r.Errors = append(r.Errors, o.Document.Spelled(f))
+	}
 	if e.Status != operation.Success {
 		return r
 	}

@@ -28,6 +28,8 @@ type Result struct {
 	Row
 	Attachments []Attachment     `json:"attachments"`
 	Items       []ResultItem     `json:"items"`
+	Allowances  []ResultExtra    `json:"allowances,omitempty"`
+	Charges     []ResultExtra    `json:"charges,omitempty"`
 	Payments    []ResultPayment  `json:"payments"`
 	OrderItems  []ResultItem     `json:"order_items,omitempty"`
 	References  []ResultShare    `json:"references,omitempty"`
@@ -96,6 +98,7 @@ type Attachment struct {
 	ResourceID  string `json:"resource_id"`
 	ResourceURL string `json:"resource_url"`
 	Type        string `json:"type"`
+	Name        string `json:"name,omitempty"` // CLIENT: as submitted
 }
 
 // ResultItem is a line with its amounts.
@@ -121,6 +124,16 @@ type ResultItem struct {
 type ResultDiscount struct {
 	Amount int64   `json:"amount"`
 	Rate   *digits `json:"rate"`
+}
+
+// ResultExtra is an allowance or a charge of the document with its amounts: Amount
+// in the terms of prices, NetPrice without tax.
+type ResultExtra struct {
+	Reason   string      `json:"reason"`
+	Amount   int64       `json:"amount"`
+	Rate     *digits     `json:"rate"`
+	NetPrice int64       `json:"net_price"`
+	Taxes    []ResultTax `json:"tax_breakdown"`
 }
 
 // ResultClassification is a classification as submitted.
@@ -301,8 +314,9 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		r.ExchangeRate = &rate
 	}
 	for i, item := range items {
-		r.Items = append(r.Items, resultItem(item, o.Totals.Lines[i], sign))
-		reasons(r.Items[i].Taxes, pack.Facts)
+		line := resultItem(item, o.Totals.Lines[i], sign)
+		reasons(line.Taxes, pack.Facts)
+		r.add(line, item.Extra)
 	}
 	order, _ := transaction.Calculate(t.OrderItems)
 	for i := range order.Lines {
@@ -331,6 +345,24 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
 	}
 	return r
+}
+
+// add keeps a line, or what it stands for: an allowance's amounts are what it takes.
+func (r *Result) add(line ResultItem, of *transaction.Extra) {
+	if of == nil {
+		r.Items = append(r.Items, line)
+		return
+	}
+	e := ResultExtra{Reason: line.Name, Amount: line.UnitPrice, Rate: perhaps(of.Rate), NetPrice: line.NetPrice, Taxes: line.Taxes}
+	if of.Charge {
+		r.Charges = append(r.Charges, e)
+		return
+	}
+	e.Amount, e.NetPrice = -e.Amount, -e.NetPrice
+	for i := range e.Taxes {
+		e.Taxes[i].Amount = -e.Taxes[i].Amount
+	}
+	r.Allowances = append(r.Allowances, e)
 }
 
 func resultItem(item transaction.Item, line transaction.Line, sign int64) ResultItem {

@@ -70,6 +70,9 @@ func Read(kind Kind, body []byte) (*Reading, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
+	if err := d.tooLarge(body); err != nil {
+		return nil, err
+	}
 	return &Reading{
 		Transaction: d.tx, Faults: d.Faults, Warnings: d.Warnings(),
 		ItemsFaulty: d.itemsFaulty, PaymentsFaulty: d.paymentsFault, aliased: d.aliased,
@@ -85,7 +88,7 @@ func (r *Reading) Spelled(f fault.Fault) fault.Fault {
 			f.Message = strings.ReplaceAll(f.Message, item+"tax_breakdowns", item+aliasTaxes)
 		}
 	}
-	return f
+	return r.Transaction.Spelled(f)
 }
 
 // Decode is [Read] for whoever wants the transaction alone. It is nil only when
@@ -107,6 +110,8 @@ type decoder struct {
 	taxes         []Tax // of all items in one block
 	itemsFaulty   bool  // amounts cannot be worked out
 	paymentsFault bool
+	contentBytes  int   // of attachments, as sent
+	extrasFaulty  bool  // allowances or charges have faults
 	aliased       []int // items whose taxes came under the other name
 
 	soughtCurrency string // found ahead of its turn, for a hint
@@ -114,7 +119,7 @@ type decoder struct {
 
 func decodeBody(kind Kind, body []byte) *decoder {
 	d := &decoder{tx: &Transaction{Kind: kind}}
-	d.Open(body, bodyBytesMax)
+	d.Open(body, BodyBytesMax)
 	d.transaction()
 	return d
 }
@@ -164,12 +169,12 @@ func memberKinds(name string) kinds {
 		return whole | backfills | periods | reports
 	case "supplier":
 		return whole | backfills | periods
-	case "customer", "items":
+	case "customer", "items", memberAllowances, memberCharges:
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
 	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms", "period",
-		"delivery", "payee",
+		"delivery", "payee", memberAttachments,
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet,
 		memberTotalTax:
 		return whole
@@ -239,6 +244,7 @@ func (d *decoder) transaction() {
 		return
 	}
 	d.requireMembers(kind, got)
+	d.addExtras()
 }
 
 func (d *decoder) member(name string, got *given) {
@@ -282,6 +288,10 @@ func (d *decoder) member(name string, got *given) {
 		got.note(gotItems, d.items())
 	case "payments":
 		got.note(gotPayments, d.payments())
+	case memberAttachments:
+		d.attachments()
+	case memberAllowances, memberCharges:
+		d.readExtras(name == memberCharges)
 	case memberShares:
 		got.note(gotShares, d.shares())
 	case memberTotal:

@@ -142,6 +142,15 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items.*.period.to": "2026-02-28",
 		"exchange_rate":     json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
+	sent["attachments.*.type"], sent["attachments.*.content"] = "text/csv", "YSxi"
+	for _, extras := range []string{"allowances.*.", "charges.*."} {
+		sent[extras+"amount"], sent[extras+"rate"] = json.Number("7"), json.Number("7.5")
+		for path, value := range maps.Clone(sent) {
+			if member, ok := strings.CutPrefix(path, "items.*.tax_breakdowns"); ok {
+				sent[extras+"tax_breakdowns"+member] = value
+			}
+		}
+	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true,
 		"customer": true, "issuer": true,
@@ -152,6 +161,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"payments.*.mandate": true,
 		"third_parties":      true, "third_parties.*.address": true, "third_parties.*.tax_information": true,
 		"third_parties.*.electronic_address": true,
+		"attachments":                        true, "allowances": true, "allowances.*.tax_breakdowns": true, "charges": true,
+		"charges.*.tax_breakdowns": true,
 	}
 	for path, value := range maps.Clone(sent) {
 		if strings.HasPrefix(path, "items.") {
@@ -173,6 +184,10 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 			body = string(transactiontest.Edit(t, body, map[string]any{concrete(path): want}))
 		} else if strings.HasPrefix(path, "order_items.*") {
 			body = string(transactiontest.Edit(t, body, map[string]any{"order_items.0.name": "x"}))
+		} else if path == "attachments.*.name" {
+			body = string(transactiontest.Edit(t, body, map[string]any{"attachments.0.type": "text/csv"}))
+		} else if head, _, found := strings.Cut(path, ".*"); found && (head == "allowances" || head == "charges") {
+			body = string(transactiontest.Edit(t, body, map[string]any{head + ".0.reason": "x"}))
 		} else if strings.HasPrefix(path, "third_parties.*") { // no body has any by itself
 			body = string(transactiontest.Edit(t, body, map[string]any{"third_parties.0.role": "PAYER"}))
 		}

@@ -86,12 +86,7 @@ func (d *decoder) item() {
 		case "period":
 			item.Period = d.period()
 		case "tax_breakdowns", aliasTaxes:
-			if breakdowns != "" && !d.Null() {
-				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
-				d.Skip()
-			} else if d.breakdowns(&item) != strictjson.Absent {
-				breakdowns = name
-			}
+			breakdowns = d.breakdownsOnce(&item, name, breakdowns)
 		default:
 			d.Unknown()
 		}
@@ -152,6 +147,18 @@ func (d *decoder) refuseAt(at Place, path, format string, args ...any) {
 		return
 	}
 	d.Faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
+}
+
+// breakdownsOnce reads taxes under one of their two names, and answers it; before is
+// the one they came under already.
+func (d *decoder) breakdownsOnce(item *Item, name, before string) string {
+	if before != "" && !d.Null() {
+		d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", before)
+		d.Skip()
+	} else if d.breakdowns(item) != strictjson.Absent {
+		return name
+	}
+	return before
 }
 
 func (d *decoder) breakdowns(item *Item) strictjson.State {

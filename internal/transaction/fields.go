@@ -23,9 +23,13 @@ func FieldPaths() []string {
 	for _, items := range []string{"items", memberOrder} {
 		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
 			"net_price", "discount", "discount.amount", "discount.rate", "ancillary", "period", "period.from", "period.to")...)
-		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code",
-			"amount", "quota", "quota_base")...)
+		paths = append(paths, below(items+".*.tax_breakdowns", taxMembers...)...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
+	}
+	paths = append(paths, below(memberAttachments, "name", "type", "content")...)
+	for _, extras := range []string{memberAllowances, memberCharges} {
+		paths = append(paths, below(extras, "amount", "rate", "reason")...)
+		paths = append(paths, below(extras+".*.tax_breakdowns", taxMembers...)...)
 	}
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date", "mandate",
 		"mandate.reference", "mandate.creditor_id")...)
@@ -52,6 +56,8 @@ func FieldPaths() []string {
 	slices.Sort(paths)
 	return paths
 }
+
+var taxMembers = []string{"rate", "regime", "application_mode", "type", "code", "amount", "quota", "quota_base"}
 
 var addressMembers = []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province",
 	"region", "state", "district",
@@ -100,6 +106,10 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return (&Transaction{Items: t.OrderItems}).eachItemField(rest, visit)
 	case memberThird:
 		return t.eachThirdField(rest, visit)
+	case memberAttachments:
+		return t.eachAttachmentField(rest, visit)
+	case memberAllowances, memberCharges:
+		return t.eachExtraField(head, rest, visit)
 	case "customer":
 		return t.Customer.eachField(rest, visit)
 	case "issuer":
@@ -204,7 +214,7 @@ func count(n int) string {
 
 func (t *Transaction) eachItemField(path string, visit func(Place, string)) bool {
 	if path == "" {
-		visit(Place{}, count(len(t.Items)))
+		visit(Place{}, count(len(t.Lines())))
 		return true
 	}
 	member, ok := strings.CutPrefix(path, "*.")
@@ -233,6 +243,9 @@ func (t *Transaction) eachItemField(path string, visit func(Place, string)) bool
 	}
 	_, known := (&Item{}).field(member)
 	for i := range t.Items {
+		if t.Items[i].Extra != nil && member != "tax_breakdowns" {
+			continue // it has no such members
+		}
 		text, _ := t.Items[i].field(member)
 		visit(Place{Entry: i}, text)
 	}

@@ -99,6 +99,10 @@ type Transaction struct {
 	Delivery *Delivery `json:",omitempty"`
 	Payee    *Payee    `json:",omitempty"`
 
+	Extras []Extra `json:",omitempty"` // allowances and charges as sent; Items has them behind the lines
+
+	Attachments []Attachment `json:",omitempty"`
+
 	Stated Stated
 
 	Shares []Share `json:",omitempty"` // of payment reports at least one; of adjustments where they correct several transactions
@@ -150,6 +154,7 @@ type Item struct {
 	Discount        *LineDiscount
 	Classifications []Classification
 	Period          *Span  `json:",omitempty"`
+	Extra           *Extra `json:",omitempty"` // it stands for an allowance or a charge of the document; nil: a line
 	StatedNet       *int64 // net_price as the client worked it out
 	Ancillary       bool   `json:",omitempty"` // shipping, packing, insurance: it shares the treatment of the document's goods
 }

@@ -25,6 +25,7 @@ type Composed struct {
 
 	items      []int // of each line, the index of its item
 	allowances []int // of each allowance, likewise
+	charges    []int // of each charge, likewise
 }
 
 // compose makes the document of a transaction by a profile. Amounts come from
@@ -91,6 +92,11 @@ func (c *composer) head() {
 	d.OrderReference, d.ContractReference, d.ProjectReference = t.References.Order, t.References.Contract, t.References.Project
 	if note := words.Note(t.Note); note != "" {
 		d.Notes = []Note{{Text: note}}
+	}
+	for i := range t.Attachments {
+		if a := &t.Attachments[i]; !c.credit { // a credit takes the invoice back, not what came with it
+			d.Documents = append(d.Documents, Document{Reference: a.Name, Filename: a.Name, MIME: a.Type, Content: a.Content})
+		}
 	}
 	if o := c.in.Original; o != nil {
 		d.Preceding = []Preceding{{Number: cmp.Or(o.Transaction.Number, o.UniqueNumber), Date: c.day(o.Transaction.Date)}}
@@ -188,14 +194,41 @@ func (c *composer) lines() {
 		item := &c.t.Items[i]
 		net := c.in.Totals.Lines[i].Net
 		category, rate := c.classify(i, item)
-		if whole && item.Type == transaction.Discount && net <= 0 {
-			c.d.Allowances = append(c.d.Allowances, AllowanceCharge{Amount: Dec(-net, c.decimals), Category: category, Rate: rate, Reason: item.Name, ReasonCode: "95"})
+		switch extra := item.Extra; {
+		case whole && item.Type == transaction.Discount && net <= 0:
+			c.d.Allowances = append(c.d.Allowances, c.extra(i, AllowanceCharge{Amount: Dec(-net, c.decimals), Category: category, Rate: rate, Reason: item.Name, ReasonCode: "95"}))
 			c.out.allowances = append(c.out.allowances, i)
+			continue
+		case extra != nil && extra.Charge && net >= 0:
+			c.d.Charges = append(c.d.Charges, c.extra(i, AllowanceCharge{Amount: Dec(net, c.decimals), Category: category, Rate: rate, Reason: item.Name}))
+			c.out.charges = append(c.out.charges, i)
 			continue
 		}
 		c.d.Lines = append(c.d.Lines, c.line(item, c.in.Totals.Lines[i], category, rate))
 		c.out.items = append(c.out.items, i)
 	}
+}
+
+// extra adds what an allowance or a charge is a percentage of: the lines with the
+// same taxes, without tax. Where prices include tax, cents may keep the two apart;
+// the amount stands alone then (PEPPOL-EN16931-R040).
+func (c *composer) extra(i int, a AllowanceCharge) AllowanceCharge {
+	item := &c.t.Items[i]
+	if item.Extra == nil || item.Extra.Rate == nil {
+		return a
+	}
+	base := int64(0)
+	for j := range c.t.Lines() {
+		if transaction.SameTaxes(c.t.Items[j].Taxes, item.Taxes) {
+			base += c.in.Totals.Lines[j].Net
+		}
+	}
+	percent := decimalOf(*item.Extra.Rate)
+	row := subtotalRow{tax: CategoryTax{Rate: percent}, taxable: base}
+	if row.computed(c.decimals) == minor(a.Amount, c.decimals) {
+		a.Base, a.Percent = Dec(base, c.decimals), percent
+	}
+	return a
 }
 
 // line is one line; its price is before a discount of the line, which stands

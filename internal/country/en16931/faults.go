@@ -51,6 +51,9 @@ func (c Composed) path(f Finding) (path string, company bool) {
 	if member, ok := allowancePaths[f.Term]; ok && f.Index >= 0 && f.Index < len(c.allowances) {
 		return place("items", c.allowances[f.Index]) + "." + member, false
 	}
+	if member, ok := chargePaths[f.Term]; ok && f.Index >= 0 && f.Index < len(c.charges) {
+		return place("items", c.charges[f.Index]) + "." + member, false
+	}
 	if path, ok := bodyPaths[f.Term]; ok {
 		return path, false
 	}
@@ -103,4 +106,9 @@ var linePaths = map[string]string{
 // allowancePaths are those of a discount.
 var allowancePaths = map[string]string{
 	"BT-92": "unit_price", "BT-95": "tax_breakdowns.0.type", "BT-96": "tax_breakdowns.0.rate", "BT-97": "name", "BT-98": "name",
+}
+
+// chargePaths are those of a charge of the document.
+var chargePaths = map[string]string{
+	"BT-99": "unit_price", "BT-102": "tax_breakdowns.0.type", "BT-103": "tax_breakdowns.0.rate", "BT-104": "name", "BT-105": "name",
 }

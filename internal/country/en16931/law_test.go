@@ -52,10 +52,57 @@ var lawfuls = []lawful{
 	}, func(d *en16931.Invoice) bool { return d.Seller.VATID == "" && d.Seller.TaxID != "" }},
 	{"period, delivery and payee", supplied, suppliedSaid},
 	{"direct debit", debited, debitSaid},
+	{"allowances, charges and attachments", extended, extendedSaid},
+	{"shipping beside goods for another member state", shipped, func(d *en16931.Invoice) bool {
+		return len(d.Breakdown) == 1 && d.Breakdown[0].Category == "K" && d.Lines[1].Category == "K"
+	}},
 	{"a seller with a local number", func(t *transaction.Transaction, s *country.Supplier) {
 		exemptLines(t)
 		s.TaxNumber = "29/815/08157"
 	}, func(d *en16931.Invoice) bool { return d.Seller.VATID == "" && d.Seller.TaxID == "29/815/08157" }},
+}
+
+// extended is a sale with an allowance of an amount, a charge of a rate and a file.
+func extended(t *transaction.Transaction, _ *country.Supplier) {
+	rate := num.MakeAmount(5, 0)
+	tax := vat(t.Items[0].Taxes[0].Rate, "", transaction.Added)
+	for i := range t.Items {
+		t.Items[i].Taxes = tax
+	}
+	base := int64(3*7570 + 6000)
+	if len(t.Items) > 2 {
+		base += 7 * 1299
+	}
+	extra := func(number, price int64, kind string, of transaction.Extra) transaction.Item {
+		return transaction.Item{Number: number, Name: of.Reason, Quantity: num.MakeAmount(1, 0), UnitPrice: price, Type: kind,
+			Taxes: tax, Extra: &of}
+	}
+	t.Items = append(t.Items, extra(10, -1000, transaction.Discount, transaction.Extra{Amount: 1000, Reason: "Voucher"}),
+		extra(11, (base*5+50)/100, transaction.Goods, transaction.Extra{Charge: true, Rate: &rate, Reason: "Handling"}))
+	t.Attachments = []transaction.Attachment{{Name: "times.csv", Type: "text/csv", Content: []byte("day,hours\n")},
+		{Name: "plan.pdf", Type: "application/pdf", Content: []byte("%PDF-1.7")}}
+}
+
+func extendedSaid(d *en16931.Invoice) bool {
+	if len(d.Allowances) != 1 || len(d.Charges) != 1 || len(d.Documents) != 2 {
+		return false
+	}
+	a, c, f := d.Allowances[0], d.Charges[0], d.Documents[1]
+	return a.Reason == "Voucher" && a.Amount.String() == "10.00" && c.Reason == "Handling" && c.Percent.String() == "5" &&
+		c.Base.Given() && f.Filename == "plan.pdf" && f.MIME == "application/pdf" && string(f.Content) == "%PDF-1.7"
+}
+
+// shipped sells goods to another member state, with shipping that says nothing of its own.
+func shipped(t *transaction.Transaction, _ *country.Supplier) {
+	other := relatives[0]
+	if t.CountryCode == other.code {
+		other = relatives[1]
+	}
+	t.Customer = other.customer()
+	t.Items = t.Items[:2]
+	t.Items[0].Taxes = vat(num.AmountZero, transaction.TaxIntraEU, transaction.Added)
+	t.Items[1].Name, t.Items[1].Ancillary = "Shipping", true
+	t.Items[1].Taxes = vat(num.AmountZero, "", transaction.Added)
 }
 
 // supplied says all that a client can of how a sale is supplied and who is paid.

@@ -286,3 +286,13 @@ func TestNoCaseIsRefusedByItsOwnCheck(t *testing.T) {
 		}
 	}
 }
+
+// Sales of chance are valid by the official schema.
+func TestRandomSalesAreValidByTheOfficialSchema(t *testing.T) {
+	reports := packtest.RandomReports(t, es.Pack(), open(t, es.Pack()).channel, func(number string, seed int) country.Draft {
+		return draft(number, business("Acme Ibérica, S.A.", "ES", "A28015865"), packtest.RandomItems(seed, "21", "10", "4")...)
+	})
+	schema(t).AllConform(t, reports, func(r []byte) []byte {
+		return bytes.Replace(r, []byte("<sf:TipoHuella>01<"), []byte("<sf:TipoHuella>09<"), 1)
+	})
+}

@@ -46,9 +46,41 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	if filed.Value("TipoFactura") == "F3" {
 		out.Kind = transaction.Invoice // what replaces a ticket corrects nothing (article 15.6)
 	}
-	out.Language = "ES"
+	out.Language, out.Words = "ES", spoken(in.Transaction.Items)
 	out.Texts = append(p.words(in, filed.Value("TipoFactura")), rectification(filed)...)
 	return out
+}
+
+// gradeWords and regimeWords are AEAT's lists L8A, L9 and L10 in words.
+var (
+	gradeWords = map[string]string{"S1": "sujeta y no exenta", "S2": "inversión del sujeto pasivo",
+		"N1": "no sujeta", "N2": "no sujeta por reglas de localización", "E1": "exenta, artículo 20",
+		"E2": "exenta, artículo 21 (exportación)", "E3": "exenta, artículo 22", "E4": "exenta, artículos 23 y 24",
+		"E5": "exenta, artículo 25 (entrega intracomunitaria)", "E6": "exenta por otra causa",
+		"E7": "exenta, Ley 20/1991", "E8": "exenta por otra causa, Ley 20/1991"}
+	regimeWords = map[string]string{"01": "régimen general", "02": "exportación", "03": "bienes usados", "04": "oro de inversión",
+		"05": "agencias de viajes", "06": "grupo de entidades, nivel avanzado", "07": "criterio de caja",
+		"08": "operación sujeta a IPSI, IGIC o IVA de otro territorio", "09": "servicios de agencias de viajes como mediadoras",
+		"10": "cobros por cuenta de terceros", "11": "arrendamiento de local de negocio",
+		"14": "IVA pendiente, certificaciones de obra a la Administración", "15": "IVA pendiente, tracto sucesivo",
+		"17": "ventanilla única (OSS, IOSS) o comerciante minorista", "18": "recargo de equivalencia",
+		"19": "régimen de la agricultura, ganadería y pesca", "20": "régimen simplificado"}
+)
+
+// spoken are the codes of lines in words.
+func spoken(items []transaction.Item) map[string]string {
+	said := map[string]string{}
+	for i := range items {
+		for _, tax := range items[i].Taxes {
+			if grade, regime, ok := readCode(tax.Code); ok && tax.Code != "" {
+				if regime >= "17" && taxOf(tax.Regime) != taxIVA {
+					regime = "" // of IGIC and IPSI they are others
+				}
+				said[tax.Code] = strings.Trim(gradeWords[grade]+", "+regimeWords[regime], ", ")
+			}
+		}
+	}
+	return said
 }
 
 // rectification is what a substitution changes, which the invoice states beside

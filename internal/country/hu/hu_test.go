@@ -260,3 +260,10 @@ func TestShippingOfGoodsIsReportedAsTheGoodsAre(t *testing.T) {
 		t.Errorf("both lines and their sum should be KBAET:\n%s", text)
 	}
 }
+
+// Sales of chance are valid by the official schema.
+func TestRandomSalesAreValidByTheOfficialSchema(t *testing.T) {
+	schema(t, packtest.RandomReports(t, pack(), open(t).channel, func(number string, seed int) country.Draft {
+		return draft(number, homeBuyer(), packtest.RandomItems(seed, "27", "18", "5")...)
+	}))
+}

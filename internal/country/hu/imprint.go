@@ -27,7 +27,14 @@ func imprint(in country.Issue) country.Imprint {
 	}
 	out.Advice = country.Advice{Account: in.Supplier.Settings.Text(settingBankAccount), Reference: in.Transaction.Number}
 	d := compose(in.Draft(), reading(facts()))
-	out.Language, out.Texts = "HU", d.texts()
+	out.Language, out.Texts, out.Words = "HU", d.texts(), map[string]string{}
+	for i := range d.Items {
+		for _, tax := range d.Items[i].Taxes {
+			if g, known := groundOf(tax.Code); known {
+				out.Words[tax.Code] = reasonOf(g.code)
+			}
+		}
+	}
 	if d.Foreign() && d.ExchangeRate != nil {
 		out.LocalTax = &d.vat.huf // the sum of what the lines report, § 172
 	}

@@ -16,6 +16,9 @@ import (
 	"tributary/internal/xmltree"
 )
 
+// dataPeriod is the name of a line's period, in the form that NAV asks of names.
+const dataPeriod = "T00001_TELJESITESI_IDOSZAK"
+
 // writeLine writes a line. A correction's lines are new ones of the chain: NAV
 // takes no other change of a line since September 2023 (INVALID_LINE_OPERATION).
 func (d *document) writeLine(w *xmltree.Writer, i int) {
@@ -34,12 +37,16 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 	d.pair(w, "lineVatData", "lineVatAmount", l.vat)
 	d.pair(w, "lineGrossAmountData", "lineGrossAmountNormal", l.net.plus(l.vat))
 	w.End()
+	if p := l.Item.Period; p != nil { // a line has no element for it; NAV takes what it calls additional data
+		w.Group("additionalLineData", "dataName", dataPeriod, "dataDescription", "A tétel teljesítési időszaka",
+			"dataValue", p.From+"/"+p.To)
+	}
 	w.End()
 }
 
 func (l *line) nature() string {
 	switch {
-	case l.Item.Type == transaction.Discount:
+	case l.Item.Type == transaction.Discount, l.Item.Extra != nil:
 		return "OTHER"
 	case l.Item.Type == transaction.Services: // what it is, however it is taxed
 		return "SERVICE"

@@ -66,10 +66,14 @@ func TestThePeriodIsReported(t *testing.T) {
 	o := open(t)
 	d := invoice("2026/D")
 	d.Transaction.Period = &transaction.Span{From: "2026-10-01", To: "2026-10-31"}
+	d.Transaction.Items[0].Period = &transaction.Span{From: "2026-10-05", To: "2026-10-09"}
 	f := o.prepare(d)
 	if !strings.Contains(string(f.Report),
 		"<invoiceDeliveryPeriodStart>2026-10-01</invoiceDeliveryPeriodStart><invoiceDeliveryPeriodEnd>2026-10-31<") {
 		t.Errorf("%s", f.Report)
+	}
+	if !strings.Contains(string(f.Report), "<dataValue>2026-10-05/2026-10-09</dataValue></additionalLineData></line>") {
+		t.Errorf("no period of the line: %s", f.Report)
 	}
 	if r := o.settle(f); r.Outcome != country.Accepted {
 		t.Errorf("%s %+v", r.Outcome, r.Faults)

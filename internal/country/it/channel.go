@@ -100,7 +100,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	flaws := append(d.flaws, d.judged(todayInRome(in.Now))...)
 	report := d.write()
 	if len(report) > sdiwire.FileBytesMax {
-		flaws = append(flaws, tooLarge(len(report)))
+		flaws = append(flaws, tooLarge(len(report), d.Transaction))
 	}
 	if len(flaws) > 0 {
 		return country.Filing{}, fault.New(fault.Invalid, "SdI would refuse the document").With(flaws...)

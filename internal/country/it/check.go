@@ -188,16 +188,20 @@ func (c *checker) document(in country.Case) []fault.Fault {
 	doc := compose(in.Draft(rome()), c.by)
 	doc.flaws = nil // said by taxes
 	found := doc.judged(todayInRome(in.Now))
-	if len(doc.lines) >= sizedFrom {
+	if len(doc.lines) >= sizedFrom || len(t.Attachments) > 0 {
 		if size := len(doc.write()); size > sdiwire.FileBytesMax {
-			found = append(found, tooLarge(size))
+			found = append(found, tooLarge(size, t))
 		}
 	}
 	return found
 }
 
-func tooLarge(size int) fault.Fault {
-	return fault.At("items", fault.FieldNotValid, "make a file of %d bytes; SdI takes at most %d (00003)", size,
+func tooLarge(size int, t *transaction.Transaction) fault.Fault {
+	what := "items"
+	if len(t.Attachments) > 0 {
+		what = "attachments"
+	}
+	return fault.At(what, fault.FieldNotValid, "make a file of %d bytes; SdI takes at most %d (00003)", size,
 		sdiwire.FileBytesMax)
 }
 

@@ -3,6 +3,7 @@ package it
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/transaction"
@@ -16,7 +17,7 @@ func imprint(in country.Issue) country.Imprint {
 		return out
 	}
 	d := compose(in.Draft(), reading(facts()))
-	out.Language, out.Texts = "IT", d.printed(in)
+	out.Language, out.Texts, out.Words = "IT", d.printed(in), spoken(in.Transaction)
 	if in.AuthorityID1 != "" {
 		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Identificativo SdI", Value: in.AuthorityID1})
 	}
@@ -38,6 +39,40 @@ func imprint(in country.Issue) country.Imprint {
 	return out
 }
 
+// paymentWords are those of ModalitaPagamento.
+var paymentWords = map[string]string{"MP01": "contanti", "MP02": "assegno", "MP03": "assegno circolare",
+	"MP04": "contanti presso Tesoreria", "MP05": "bonifico", "MP06": "vaglia cambiario", "MP07": "bollettino bancario",
+	"MP08": "carta di pagamento", "MP09": "RID", "MP10": "RID utenze", "MP11": "RID veloce", "MP12": "RIBA", "MP13": "MAV",
+	"MP14": "quietanza erario", "MP15": "giroconto su conti di contabilità speciale", "MP16": "domiciliazione bancaria",
+	"MP17": "domiciliazione postale", "MP18": "bollettino di c/c postale", "MP19": "SEPA Direct Debit",
+	"MP20": "SEPA Direct Debit CORE", "MP21": "SEPA Direct Debit B2B", "MP22": "trattenuta su somme già riscosse",
+	"MP23": "PagoPA"}
+
+// dueWords are those of EsigibilitaIVA.
+var dueWords = map[string]string{dueAtOnce: "esigibilità immediata", dueOnPayment: "esigibilità differita",
+	dueByBuyer: "scissione dei pagamenti"}
+
+// spoken are the codes of payments, of taxes and of the document in words.
+func spoken(t *transaction.Transaction) map[string]string {
+	said := map[string]string{}
+	add := func(code, words string) {
+		if code != "" && words != "" {
+			said[code] = words
+		}
+	}
+	add(t.Reason, titleOf(t.Reason))
+	for _, p := range t.Payments {
+		add(p.Code, paymentWords[strings.ToUpper(p.Code)])
+	}
+	for i := range t.Items {
+		for _, tax := range t.Items[i].Taxes {
+			n, _ := naturaOf(tax.Code)
+			add(tax.Code, cmp.Or(dueWords[strings.ToUpper(tax.Code)], n.law))
+		}
+	}
+	return said
+}
+
 func titleOf(code string) string {
 	switch code {
 	case tdCredit:
@@ -53,7 +88,10 @@ func titleOf(code string) string {
 	case tdInvoice, "TD26":
 		return ""
 	}
-	return "Autofattura / integrazione " + code
+	if strings.HasPrefix(code, "TD") {
+		return "Autofattura / integrazione " + code
+	}
+	return ""
 }
 
 func (d *invoice) printed(in country.Issue) []string {

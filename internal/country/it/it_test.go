@@ -304,3 +304,10 @@ func pack() country.Pack {
 func TestEveryScriptOfEveryPack(t *testing.T) {
 	packtest.Exercise(t, pack(), packtest.Options{Cases: cases(), Schema: schema, CallsBack: sdiwire.EndingTwice})
 }
+
+// Sales of chance are valid by the official schema.
+func TestRandomSalesAreValidByTheOfficialSchema(t *testing.T) {
+	schema(t, packtest.RandomReports(t, pack(), offline(t), func(number string, seed int) country.Draft {
+		return draft(number, business(), packtest.RandomItems(seed, "22", "10", "5", "4")...)
+	}))
+}

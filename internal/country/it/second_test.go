@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/country"
 	"tributary/internal/country/it"
 	"tributary/internal/fault"
@@ -131,6 +133,15 @@ func TestHowItIsSuppliedAndPaidIsFiled(t *testing.T) {
 	d.Transaction.Payee = &transaction.Payee{Name: "Factor S.p.A.", IBAN: "IT60X0542811101000000123456"}
 	d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: d.Totals.Payable()}}
 	d.Sequence = 7
+	more := sale("P-3")
+	extra := more.Transaction.Items[0]
+	extra.Number, extra.Name, extra.UnitPrice, extra.Quantity = 90, "Spese di trasporto", 1500, num.MakeAmount(1, 0)
+	extra.Extra = &transaction.Extra{Charge: true, Amount: 1500, Reason: extra.Name}
+	more.Transaction.Items = append(more.Transaction.Items, extra)
+	more.Totals, _ = transaction.Calculate(more.Transaction.Items)
+	more.Transaction.Attachments = []transaction.Attachment{{Name: "ore.csv", Type: "text/csv", Content: []byte("a,b")}}
+	more.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Code: "MP05", Amount: more.Totals.Payable()}}
+	more.Sequence = 9
 	debit := sale("P-2")
 	debit.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: debit.Totals.Payable(),
 		IBAN: "IT60X0542811101000000123456", Mandate: &transaction.Mandate{Reference: "M-1",
@@ -144,6 +155,9 @@ func TestHowItIsSuppliedAndPaidIsFiled(t *testing.T) {
 		{d, []string{"<DataInizioPeriodo>2025-02-01</DataInizioPeriodo><DataFinePeriodo>2025-02-28<",
 			"<DatiTrasporto><IndirizzoResa><Indirizzo>Via Aurelia 1<", "<Causale>Consegna presso: Magazzino 2<",
 			"<Beneficiario>Factor S.p.A.</Beneficiario><ModalitaPagamento>MP05<", "<IBAN>IT60X0542811101000000123456<"}},
+		{more, []string{"<TipoCessionePrestazione>AC</TipoCessionePrestazione><Descrizione>Spese di trasporto<",
+			"<Allegati><NomeAttachment>ore.csv</NomeAttachment><FormatoAttachment>CSV</FormatoAttachment>" +
+				"<Attachment>YSxi</Attachment></Allegati></FatturaElettronicaBody>"}},
 		{debit, []string{"<ModalitaPagamento>MP19<", "mandato M-1, creditore IT66ZZZA1B2C3D4E5F6G7H8<"}},
 	} {
 		f, err := offline(t).Prepare(c.draft)
@@ -157,7 +171,7 @@ func TestHowItIsSuppliedAndPaidIsFiled(t *testing.T) {
 		}
 		reports = append(reports, f.Report)
 	}
-	if strings.Contains(string(reports[1]), "<IBAN>") {
+	if strings.Contains(string(reports[2]), "<IBAN>") {
 		t.Error("the account that is debited is filed as one to pay to")
 	}
 	schema(t, reports)

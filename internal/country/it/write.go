@@ -2,6 +2,7 @@ package it
 
 import (
 	"cmp"
+	"encoding/base64"
 	"strconv"
 	"strings"
 
@@ -42,9 +43,23 @@ func (d *invoice) write() []byte {
 	}
 	w.End()
 	d.writePayments(w)
+	d.writeAttachments(w)
 	w.End()
 	w.End()
 	return w.Bytes()
+}
+
+// writeAttachments writes what the client sent with the invoice; a credit takes the
+// invoice back, not what came with it.
+func (d *invoice) writeAttachments(w *xmltree.Writer) {
+	if !d.Whole() {
+		return
+	}
+	for i := range d.Attachments {
+		a := &d.Attachments[i]
+		w.Group("Allegati", "NomeAttachment", cmp.Or(latin(a.Name, 60), "-"), "FormatoAttachment", a.Short(), "Attachment",
+			base64.StdEncoding.EncodeToString(a.Content))
+	}
 }
 
 func (d *invoice) writeTransmission(w *xmltree.Writer) {
@@ -142,8 +157,11 @@ func (r related) write(w *xmltree.Writer, name string) {
 func (l *line) write(w *xmltree.Writer, at int) {
 	w.Start("DettaglioLinee")
 	w.Leaf("NumeroLinea", strconv.Itoa(at))
-	if l.Item.Type == transaction.Discount {
+	switch e := l.Item.Extra; {
+	case l.Item.Type == transaction.Discount:
 		w.Leaf("TipoCessionePrestazione", "SC")
+	case e != nil && e.Charge:
+		w.Leaf("TipoCessionePrestazione", "AC") // spesa accessoria
 	}
 	l.writeCodes(w)
 	w.Leaves("Descrizione", l.text, "Quantita", amount.Of(l.quantity).Trimmed(cents), "?UnitaMisura", ascii(l.Item.Unit, 10),

@@ -257,7 +257,8 @@ func TestPaperSaysWhatTheVoucherSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if when := now.Add(-time.Minute).In(zone); said["Nombre del receptor"] != "PUBLICO EN GENERAL" ||
-		said["Factura global"] != "periodicidad 01, mes "+when.Format("01")+" de "+when.Format("2006") {
+		said["Descripción"] != "Venta" || said["Uso del CFDI"] != "S01 – sin efectos fiscales" ||
+		said["Factura global"] != "periodicidad 01 – diaria, mes "+when.Format("01")+" de "+when.Format("2006") {
 		t.Errorf("%v", said)
 	}
 	lower := correction(transaction.Adjustment, "I-3", draft("F-1", nil), func(d *country.Draft) {

@@ -2,6 +2,7 @@ package mx
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,23 +53,25 @@ func imprint(in country.Issue) country.Imprint {
 		label("Régimen fiscal del emisor", named(issuer.Attr("RegimenFiscal")))
 	}
 	if global := child(v, "InformacionGlobal"); global != nil {
-		label("Factura global", "periodicidad "+global.Attr("Periodicidad")+", mes "+global.Attr("Meses")+" de "+global.Attr("Año"))
+		label("Factura global", "periodicidad "+told(global.Attr("Periodicidad"), cycleWords)+", mes "+global.Attr("Meses")+" de "+global.Attr("Año"))
+		label("Descripción", descriptions(v))
 	}
 	if receiver := child(v, "Receptor"); receiver != nil {
 		label("Nombre del receptor", receiver.Attr("Nombre"))
 		label("RFC del receptor", receiver.Attr("Rfc"))
 		label("Régimen fiscal del receptor", named(receiver.Attr("RegimenFiscalReceptor")))
 		label("Domicilio fiscal del receptor", receiver.Attr("DomicilioFiscalReceptor"))
-		label("Uso del CFDI", receiver.Attr("UsoCFDI"))
+		label("Uso del CFDI", told(receiver.Attr("UsoCFDI"), useWords))
 	}
-	label("Método y forma de pago", strings.TrimSpace(v.Attr("MetodoPago")+" "+v.Attr("FormaPago")))
+	label("Método de pago", told(v.Attr("MetodoPago"), methodWords))
+	label("Forma de pago", told(v.Attr("FormaPago"), formWords))
 	each(v, func(n *xmltree.Element) {
-		label("CFDI relacionado ("+child(v, "CfdiRelacionados").Attr("TipoRelacion")+")", n.Attr("UUID"))
+		label("CFDI relacionado ("+told(child(v, "CfdiRelacionados").Attr("TipoRelacion"), relationWords)+")", n.Attr("UUID"))
 	}, "CfdiRelacionados", "CfdiRelacionado")
 	for e := range v.Walk() {
 		paidFor(e, label)
 	}
-	out.Language = "ES"
+	out.Language, out.Words = "ES", spoken(in.Transaction)
 	out.Texts = []string{
 		"Sello digital del CFDI: " + v.Attr("Sello"),
 		"Sello digital del SAT: " + got.stamp.Attr("SelloSAT"),
@@ -79,6 +82,68 @@ func imprint(in country.Issue) country.Imprint {
 		out.Texts = append([]string{"Claves por línea (producto o servicio, unidad, objeto de impuesto): " + keys}, out.Texts...)
 	}
 	return out
+}
+
+// Words of SAT's catalogues.
+var (
+	methodWords = map[string]string{"PUE": "pago en una sola exhibición", "PPD": "pago en parcialidades o diferido"}
+	formWords   = map[string]string{"01": "efectivo", "02": "cheque nominativo", "03": "transferencia electrónica de fondos",
+		"04": "tarjeta de crédito", "05": "monedero electrónico", "06": "dinero electrónico", "08": "vales de despensa",
+		"12": "dación en pago", "13": "pago por subrogación", "14": "pago por consignación", "15": "condonación",
+		"17": "compensación", "23": "novación", "24": "confusión", "25": "remisión de deuda",
+		"26": "prescripción o caducidad", "27": "a satisfacción del acreedor", "28": "tarjeta de débito",
+		"29": "tarjeta de servicios", "30": "aplicación de anticipos", "31": "intermediario de pagos", "99": "por definir"}
+	useWords = map[string]string{"G01": "adquisición de mercancías", "G02": "devoluciones, descuentos o bonificaciones",
+		"G03": "gastos en general", "I01": "construcciones", "I02": "mobiliario y equipo de oficina por inversiones",
+		"I03": "equipo de transporte", "I04": "equipo de cómputo y accesorios", "I05": "dados, troqueles, moldes, matrices y herramental",
+		"I06": "comunicaciones telefónicas", "I07": "comunicaciones satelitales", "I08": "otra maquinaria y equipo",
+		"D01": "honorarios médicos, dentales y gastos hospitalarios", "D02": "gastos médicos por incapacidad o discapacidad",
+		"D03": "gastos funerales", "D04": "donativos", "D05": "intereses reales pagados por créditos hipotecarios",
+		"D06": "aportaciones voluntarias al SAR", "D07": "primas por seguros de gastos médicos",
+		"D08": "gastos de transportación escolar obligatoria", "D09": "depósitos para el ahorro y planes de pensiones",
+		"D10": "pagos por servicios educativos (colegiaturas)", "S01": "sin efectos fiscales", "CP01": "pagos", "CN01": "nómina"}
+	relationWords = map[string]string{relationCredit: "nota de crédito", relationDebit: "nota de débito",
+		relationReturn: "devolución de mercancía", relationReplace: "sustitución de los CFDI previos", "05": "traslados de mercancías facturados previamente",
+		"06": "factura generada por los traslados previos", relationAdvance: "aplicación de anticipo"}
+	motiveWords = map[string]string{"01": "comprobante emitido con errores con relación", "02": "comprobante emitido con errores sin relación",
+		"03": "no se llevó a cabo la operación", "04": "operación nominativa relacionada en una factura global"}
+	cycleWords = map[string]string{"01": "diaria", "02": "semanal", "03": "quincenal", "04": "mensual", "05": "bimestral"}
+)
+
+// told is a key with its words.
+func told(key string, list map[string]string) string {
+	if list[key] == "" {
+		return key
+	}
+	return key + " – " + list[key]
+}
+
+// spoken are the codes of payments and of the reason in words.
+func spoken(t *transaction.Transaction) map[string]string {
+	if t == nil {
+		return nil
+	}
+	said := map[string]string{}
+	for _, p := range t.Payments {
+		method, form, _ := strings.Cut(p.Code, ":")
+		said[p.Code] = strings.Trim(methodWords[method]+", "+cmp.Or(formWords[form], formWords[method]), ", ")
+	}
+	key, _, _ := strings.Cut(t.Reason, ":")
+	if said[t.Reason] = relationWords[key]; t.Kind == transaction.Cancellation {
+		said[t.Reason] = motiveWords[key]
+	}
+	return said
+}
+
+// descriptions are those of the voucher's lines, each once.
+func descriptions(v *xmltree.Element) string {
+	var list []string
+	each(v, func(c *xmltree.Element) {
+		if text := c.Attr("Descripcion"); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}, "Conceptos", "Concepto")
+	return strings.Join(list, "; ")
 }
 
 // lineKeys are the keys of the lines, which the law wants printed, also where
@@ -176,7 +241,9 @@ func gatheredImprint(in country.Issue) country.Imprint {
 		{Label: "Folio", Value: cmp.Or(in.Transaction.Number, in.UniqueNumber)},
 		{Label: "Régimen fiscal del emisor", Value: named(issuer.regime)},
 		{Label: "Lugar de expedición", Value: placeOf(in.Supplier)},
+		{Label: "Descripción en la factura global", Value: textSale},
 	}
+	out.Words = spoken(in.Transaction)
 	out.Texts = []string{"La operación se incluye en la factura global del periodo. Este documento no es un CFDI; quien requiera factura puede solicitarla con su RFC."}
 	return out
 }

@@ -16,7 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/country"
 	"tributary/internal/country/mx"
+	"tributary/internal/country/packtest"
 	"tributary/internal/needs"
 	"tributary/internal/official/satwire"
 )
@@ -306,4 +308,15 @@ func TestEmbeddedCataloguesAreTheOfficialOnes(t *testing.T) {
 			t.Errorf("currency %s", code)
 		}
 	}
+}
+
+// Sales of chance are valid by the official schema.
+func TestRandomSalesAreValidByTheOfficialSchema(t *testing.T) {
+	b := open(t)
+	reports := packtest.RandomReports(t, pack(), b.channel, func(number string, seed int) country.Draft {
+		return draft(number, func(d *country.Draft) { d.Transaction.Items = packtest.RandomItems(seed, "16") })
+	})
+	(packtest.XSD{Path: needs.Schemas(t, "mx-cfdi", "cfdi40-all.xsd")}).AllConform(t, reports, func(r []byte) []byte {
+		return bytes.Replace(r, []byte(" Version=\"4.0\""), []byte(" Version=\"3.3\""), 1)
+	})
 }

@@ -1,6 +1,7 @@
 package pl
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,9 +66,34 @@ func imprint(in country.Issue) country.Imprint {
 		out.Untaxed = untaxed(in.Transaction.Items)
 	}
 	if in.Transaction != nil && in.Supplier != nil {
-		out.Language, out.Texts = "PL", legalTexts(in)
+		out.Language, out.Texts, out.Words = "PL", legalTexts(in), spoken(in.Transaction)
 	}
 	return out
+}
+
+// Words of codes that people have no list of.
+var (
+	groundWords = map[string]string{"0KR": "stawka 0% w kraju", "0WDT": "wewnątrzwspólnotowa dostawa towarów",
+		"0EX": "eksport towarów", "NP1": "dostawa lub usługa poza terytorium kraju",
+		codeOutsideToEU: "usługa, art. 100 ust. 1 pkt 4 ustawy", codeReverse: "odwrotne obciążenie", "ZW": "zwolnione",
+		codeNoSupply: "poza podstawą opodatkowania (kaucja, odszkodowanie)"}
+	effectWords = map[string]string{"1": "korekta skutkująca w dacie faktury pierwotnej",
+		"2": "korekta skutkująca w dacie korekty", "3": "korekta skutkująca w innej dacie",
+		typeSettlement: "faktura rozliczeniowa", typeAdvance: "faktura zaliczkowa"}
+)
+
+// spoken are the codes of lines and of the reason in words.
+func spoken(t *transaction.Transaction) map[string]string {
+	effect, _, _ := strings.Cut(t.Reason, ":")
+	said := map[string]string{t.Reason: effectWords[effect]}
+	for i := range t.Items {
+		for _, tax := range t.Items[i].Taxes {
+			if g, known := groundOf(tax.Code); known {
+				said[tax.Code] = cmp.Or(g.words, groundWords[g.code])
+			}
+		}
+	}
+	return said
 }
 
 // untaxed are the lines that are taxed on their margin: they show neither rate nor

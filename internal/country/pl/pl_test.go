@@ -307,3 +307,10 @@ func TestEveryDocumentIsValidAndItsBrokenCopyIsNot(t *testing.T) {
 	}
 	xsd.AllConform(t, reports, breakIt)
 }
+
+// Sales of chance are valid by the official schema.
+func TestRandomSalesAreValidByTheOfficialSchema(t *testing.T) {
+	schema(t).AllConform(t, packtest.RandomReports(t, paired(), connect(t), func(number string, seed int) country.Draft {
+		return draft(number, polishBuyer(), packtest.RandomItems(seed, "23", "8", "5")...)
+	}), breakIt)
+}

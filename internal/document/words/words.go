@@ -47,7 +47,7 @@ type Words struct {
 	Note, Authority, AuthorityID, Page, ExchangeRate, TaxIn, Specimen string
 	VAT, Zero, Exempt, Reverse, Export, IntraEU, Outside, FiscalCode  string
 	Transliterated, QR                                                string
-	Period, DeliveryAddress, Payee, Mandate, ScanToPay                string
+	Period, DeliveryAddress, Payee, Attachments, Mandate, ScanToPay   string
 }
 
 //go:embed ??.txt zh-*.txt

@@ -428,8 +428,8 @@ INSERT INTO authority_endpoints_version (one, version) VALUES (1, 0);
 CREATE TABLE attachments (
     client_id    TEXT   NOT NULL,
     operation_id TEXT   NOT NULL,
-    kind         TEXT   NOT NULL CHECK (kind IN ('VISUAL', 'REPORT', 'RECEIPT')),
-    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON')),
+    kind         TEXT   NOT NULL CHECK (kind IN ('VISUAL', 'REPORT', 'RECEIPT', 'CLIENT')),
+    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV')),
     resource_id  TEXT   NOT NULL,
     place        TEXT   NOT NULL CHECK (place IN ('store', 'record')),
     shelf        TEXT   NOT NULL,
@@ -438,7 +438,8 @@ CREATE TABLE attachments (
     created_at   BIGINT NOT NULL,
     archive      TEXT   NOT NULL DEFAULT '', -- small files that were kept together lie in one: the name of that archive,
     archive_at   BIGINT NOT NULL DEFAULT 0,  -- and where in it the bytes begin
-    PRIMARY KEY (client_id, operation_id, kind, type)
+    name         TEXT   NOT NULL DEFAULT '', -- the client's own, of its own files
+    PRIMARY KEY (client_id, operation_id, kind, type, name)
 );
 CREATE UNIQUE INDEX attachments_by_resource ON attachments (resource_id);
 CREATE INDEX attachments_by_shelf ON attachments (shelf, sha256);
