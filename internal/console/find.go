@@ -197,8 +197,11 @@ type view struct {
 	Saved         bool // by this operator
 }
 
-// saveView gives the list that is shown a name.
+// saveView gives the list that is shown a name, or takes it away.
 func (c *Console) saveView(v *request) (string, error) {
+	if name := v.r.PostFormValue("remove"); name != "" {
+		return Root + "/transactions?notice=view-removed", c.cfg.Operators.RemoveView(v.ctx, v.session, name)
+	}
 	values, err := url.ParseQuery(v.r.PostFormValue("query"))
 	if err != nil {
 		return "", fault.New(fault.Invalid, "Invalid view.")
@@ -206,10 +209,6 @@ func (c *Console) saveView(v *request) (string, error) {
 	query := values.Encode()
 	err = c.cfg.Operators.SaveView(v.ctx, v.session, operator.View{Name: v.r.PostFormValue("name"), Query: query})
 	return noticed(Root+"/transactions?"+query, "view-saved"), err
-}
-
-func (c *Console) removeView(v *request) (string, error) {
-	return Root + "/transactions?notice=view-removed", c.cfg.Operators.RemoveView(v.ctx, v.session, v.r.PostFormValue("name"))
 }
 
 // views are the lists that everybody wants, those that something waits in, and the operator's own.

@@ -446,7 +446,7 @@ func TestAListIsSavedAsAViewOfItsOperator(t *testing.T) {
 	if resp := b.post("/views", url.Values{"query": {query}, "name": {""}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("without a name: %d", resp.StatusCode)
 	}
-	if page := b.noticed(b.post("/views/remove", url.Values{"name": {"Spain <failed>"}}), "view-removed"); strings.Contains(page, "Spain &lt;") {
+	if page := b.noticed(b.post("/views", url.Values{"remove": {"Spain <failed>"}}), "view-removed"); strings.Contains(page, "Spain &lt;") {
 		t.Error("the view is still there")
 	}
 }

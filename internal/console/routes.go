@@ -28,7 +28,6 @@ func (c *Console) routes() []route {
 
 		{method: "GET", path: "/transactions", role: operator.Viewer, template: "transactions", live: true, show: c.transactions},
 		{method: "POST", path: "/views", role: operator.Viewer, act: c.saveView},
-		{method: "POST", path: "/views/remove", role: operator.Viewer, act: c.removeView},
 		{method: "GET", path: "/find", role: operator.Viewer, serve: c.find},
 		{method: "GET", path: "/transactions.csv", role: operator.Viewer, serve: c.export},
 		{method: "GET", path: "/retry", role: operator.Acting, template: "together", show: c.retryPreview},

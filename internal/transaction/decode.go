@@ -67,10 +67,10 @@ type Reading struct {
 // error is a [fault.Error] of kind Invalid, for what is no JSON that we accept.
 func Read(kind Kind, body []byte) (*Reading, error) {
 	d := decodeBody(kind, body)
-	if err := d.Err(); err != nil {
+	if err := d.tooLarge(body); err != nil {
 		return nil, err
 	}
-	if err := d.tooLarge(body); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return &Reading{
