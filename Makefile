@@ -43,6 +43,7 @@ race: setup ## everything under the race detector
 conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server), and promtool
 	@scripts/setup conformance
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/files
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run RandomSales ./internal/country/...
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman|Promtool' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each

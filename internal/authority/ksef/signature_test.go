@@ -57,9 +57,9 @@ func enveloping(t testing.TB, id *identity.Identity, packed bool) string {
 		xmltree.AlgorithmInclusive + `"/>` +
 		`<SignatureMethod Algorithm="http://www.w3.org/2007/05/xmldsig-more#sha512-rsa-MGF1"/>` +
 		`<Reference URI="#o">` + transform +
-		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>ONE</DigestValue></Reference>` +
-		`<Reference URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"><DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>TWO</DigestValue></Reference>` +
-		`</SignedInfo><SignatureValue>VALUE</SignatureValue><KeyInfo><X509Data><X509Certificate>` +
+		`<DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>{ONE}</DigestValue></Reference>` +
+		`<Reference URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"><DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha512"/><DigestValue>{TWO}</DigestValue></Reference>` +
+		`</SignedInfo><SignatureValue>{VALUE}</SignatureValue><KeyInfo><X509Data><X509Certificate>` +
 		base64.StdEncoding.EncodeToString(id.Leaf.Raw) +
 		`</X509Certificate></X509Data></KeyInfo><Object Id="o">` + object + `</Object>` +
 		`<Object><q:QualifyingProperties xmlns:q="http://uri.etsi.org/01903/v1.3.2#" Target="#s"><q:SignedProperties Id="p"><q:SignedSignatureProperties>` +
@@ -87,14 +87,14 @@ func enveloping(t testing.TB, id *identity.Identity, packed bool) string {
 	two := digest(canonical(func(e *xmltree.Element) *xmltree.Element {
 		return e.All("Object")[1].At("QualifyingProperties", "SignedProperties")
 	}))
-	text = strings.NewReplacer("ONE", one, "TWO", two).Replace(text)
+	text = strings.NewReplacer("{ONE}", one, "{TWO}", two).Replace(text)
 	sum512 := sha512.Sum512(canonical(func(e *xmltree.Element) *xmltree.Element { return e.At("SignedInfo") }))
 	value, err := id.Key.Sign(rand.Reader, sum512[:],
 		&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: crypto.SHA512})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Replace(text, "VALUE", base64.StdEncoding.EncodeToString(value), 1)
+	return strings.Replace(text, "{VALUE}", base64.StdEncoding.EncodeToString(value), 1)
 }
 
 func TestSignatureAroundTheRequestIsTaken(t *testing.T) {
