@@ -79,7 +79,7 @@ type CallReply struct {
 // document that was registered long ago.
 type Message struct {
 	Key     string  // the authority's own name of the message, one for the whole endpoint; it is taken once
-	Handle  string  // [Receipt].Handle or [Filing].DedupeKey of the operation it speaks of
+	Handle  string  // [Receipt].Handle, [Filing].DedupeKey or one of its Aliases: the operation it speaks of
 	Receipt Receipt // the decision, where it has one; otherwise News alone
 	Raw     []byte  // as it came
 }

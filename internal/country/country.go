@@ -226,10 +226,12 @@ type Filing struct {
 	Format      string // "XML" or "JSON"
 	SHA256      string // of Report, lower-case hex; what Find compares
 	DedupeKey   string // the client-chosen handle, where the authority has one
-	Link        Link   // the chain's new head; zero without a chain
-	AuthorityID string // an id known before sending (e.g. an own hash); becomes tax_authority_id_2
-	QRCode      string // known before sending
-	Extra       []byte // what the pack needs at Send beyond Report; opaque to the caller
+	// further names by which [Message].Handle may speak of it
+	Aliases     []string `json:",omitempty"`
+	Link        Link     // the chain's new head; zero without a chain
+	AuthorityID string   // an id known before sending (e.g. an own hash); becomes tax_authority_id_2
+	QRCode      string   // known before sending
+	Extra       []byte   // what the pack needs at Send beyond Report; opaque to the caller
 	PreparedAt  time.Time
 	Late        bool
 

@@ -138,7 +138,9 @@ func (d *drafting) insertFilings(tx *db.Tx, ops []*op) error {
 		if o.filing.Report != nil {
 			filings = append(filings, []any{o.ID, o.filing.Report, o.filing.SHA256, operation.EncodeFiling(o.filing)})
 		}
-		handles = append(handles, lifecycle.Handle{Name: o.filing.DedupeKey, Of: &o.Accepted})
+		for _, name := range append([]string{o.filing.DedupeKey}, o.filing.Aliases...) {
+			handles = append(handles, lifecycle.Handle{Name: name, Of: &o.Accepted})
+		}
 	}
 	if len(filings) == 0 {
 		return nil

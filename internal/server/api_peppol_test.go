@@ -276,3 +276,74 @@ func (c *caller) warned(t *testing.T, operation, code string) object {
 	t.Fatalf("%s never warned of %s", operation, code)
 	return nil
 }
+
+// responds lets a buyer of the simulated network answer an invoice, and gives the
+// status with which we took it.
+func (p *program) responds(t *testing.T, instance string, answer object) int {
+	t.Helper()
+	answer["to"] = p.CallbacksURL() + "/authorities/be/test/responses"
+	if answer["token"] == nil {
+		answer["token"] = "simulated"
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.Post(p.SimulatorsURL()+"/be/responses/"+instance, "application/json", strings.NewReader(string(body)))
+	if err != nil || reply.Body.Close() != nil {
+		t.Fatal(err)
+	}
+	return reply.StatusCode
+}
+
+// What a buyer answers (Invoice Response) is an entry of the life cycle of the
+// invoice that it is about, once, with its reasons in words. Nobody but the
+// access point is heard, and nobody but the buyer counts.
+func TestInvoiceResponsesOfBuyersAreEntriesOfTheLifeCycle(t *testing.T) {
+	t.Parallel()
+	p := demoAt(t, "", func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
+	c := p.as(demoKey)
+	sale := belgian(t, c, "answered", "0417497106")
+	operation := c.submit(t, "/v1/transactions", sale("IMR-1", nil))
+	r := c.outcome(t, operation)
+	if r["status"] != "SUCCESS" {
+		t.Fatalf("%v %v", r["status"], r["errors"])
+	}
+	id := fmt.Sprint(r["tax_authority_id_1"])
+	for what, wrong := range map[string]struct {
+		answer object
+		want   int
+	}{
+		"no token":              {object{"id": "A-0", "code": "AP", "token": ""}, http.StatusUnauthorized},
+		"another token":         {object{"id": "A-0", "code": "AP", "token": "guessed"}, http.StatusForbidden},
+		"no standing":           {object{"id": "A-0", "code": "ZZ"}, http.StatusBadRequest},
+		"somebody else's words": {object{"id": "A-0", "code": "RE", "from": "0208:0404616494"}, http.StatusNoContent},
+	} {
+		if got := p.responds(t, id, wrong.answer); got != wrong.want {
+			t.Errorf("%s: %d", what, got)
+		}
+	}
+	query := object{"id": "A-1", "code": "UQ", "reason": "REF", "action": "PIN", "text": "PO number please"}
+	for range 2 {
+		if got := p.responds(t, id, query); got != http.StatusNoContent {
+			t.Errorf("a question: %d", got)
+		}
+	}
+	if got := p.responds(t, id, object{"id": "A-2", "code": "AP", "from": "9925:be0202239951"}); got != http.StatusNoContent {
+		t.Errorf("accepted: %d", got)
+	}
+	said := map[string]object{}
+	list := c.lifecycle(t, operation, 2)
+	for _, one := range list {
+		said[fmt.Sprint(one.(object)["code"])] = one.(object)
+	}
+	asks := said["IMR_UQ"]
+	if len(list) != 2 || asks["source"] != "BUYER" || asks["severity"] != "WARNING" || asks["message"] !=
+		"the buyer has questions and does not go on until they are answered; references are wrong (PO number please); the buyer wants information" {
+		t.Errorf("%v", list)
+	}
+	if yes := said["IMR_AP"]; yes["source"] != "BUYER" || yes["severity"] != "INFO" || yes["name"] != "Accepted" {
+		t.Errorf("%v", list)
+	}
+	p.settles(t, "SELECT count(*) FROM inbox_messages WHERE tries > 0 AND taken_at IS NULL", 1) // somebody else's words
+}

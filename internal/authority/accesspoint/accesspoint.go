@@ -2,7 +2,7 @@
 // around it: the outbound interface of phoss-ap with its oddities, an address
 // that takes documents in their envelopes, the registry of participants (SML)
 // as a name server on a free port, their registers (SMP) with signed metadata,
-// and message level statuses (MLS).
+// message level statuses (MLS), and what buyers answer (Invoice Responses).
 //
 // It knows nothing of the channel whose documents it judges. Law: it delivers
 // whatever it has taken, also twice, because phoss-ap does; its book has an
@@ -49,6 +49,7 @@ func New(d *authority.Desk) http.Handler {
 	mux.HandleFunc("GET /sbd/network", a.network)
 	mux.HandleFunc("PUT /participants/{participant}", a.setParticipant)
 	mux.HandleFunc("PUT /mls/{instance}", a.setMLS)
+	mux.HandleFunc("POST /responses/{instance}", a.respond)
 	return mux
 }
 

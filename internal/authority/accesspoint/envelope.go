@@ -23,7 +23,7 @@ func (a *accessPoint) takeEnvelope(w http.ResponseWriter, r *http.Request) {
 	}
 	k, inner, flaw := openEnvelope(body)
 	if flaw == "" {
-		k.Number, err = examine(inner, k.transaction)
+		k.Number, k.Code, err = examine(inner, k.transaction)
 		if err != nil {
 			flaw = err.Error()
 		}

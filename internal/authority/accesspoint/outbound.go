@@ -57,6 +57,7 @@ type transaction struct {
 type kept struct {
 	transaction
 	Number string        `json:"number"`
+	Code   string        `json:"code,omitempty"` // type of the document, UNCL1001
 	SHA256 string        `json:"sha256"`
 	After  time.Duration `json:"after,omitempty"` // when it may be decided
 	Since  time.Time     `json:"since"`
@@ -116,7 +117,7 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 		words(w, http.StatusUnprocessableEntity, failedToSubmit)
 		return
 	}
-	if k.Number, err = examine(body, k.transaction); err != nil {
+	if k.Number, k.Code, err = examine(body, k.transaction); err != nil {
 		words(w, http.StatusUnprocessableEntity, "%s: %s", failedToSubmit, err)
 		return
 	}
@@ -125,41 +126,41 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 
 // examine reads a document as the access point's validation would, and holds it
 // against what the call says of it.
-func examine(body []byte, t transaction) (number string, err error) {
+func examine(body []byte, t transaction) (number, code string, err error) {
 	doc, err := xmltree.Read(body)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	root := doc.Root
 	named := documentForm.FindStringSubmatch(t.Document)
 	if !root.Is(named[1], named[2]) {
-		return "", fmt.Errorf("the document is a {%s}%s", root.Space, root.Local)
+		return "", "", fmt.Errorf("the document is a {%s}%s", root.Space, root.Local)
 	}
 	standard := official.UBL
 	if root.Local == "CrossIndustryInvoice" {
 		standard = official.CII
 	}
 	if flaw := standard.Schema().First(root); flaw != nil {
-		return "", flaw
+		return "", "", flaw
 	}
 	if standard == official.CII {
 		head := root.At("ExchangedDocumentContext")
 		if head.Value("GuidelineSpecifiedDocumentContextParameter", "ID") != named[3] {
-			return "", fmt.Errorf("the document is not of the type %s", named[3])
+			return "", "", fmt.Errorf("the document is not of the type %s", named[3])
 		}
-		return root.Value("ExchangedDocument", "ID"), nil
+		return root.Value("ExchangedDocument", "ID"), root.Value("ExchangedDocument", "TypeCode"), nil
 	}
 	if root.Value("CustomizationID") != named[3] || schemeProcess+"::"+root.Value("ProfileID") != t.Process {
-		return "", fmt.Errorf("the document is not of the type %s and the process %s", named[3], t.Process)
+		return "", "", fmt.Errorf("the document is not of the type %s and the process %s", named[3], t.Process)
 	}
 	seller, buyer := endpoint(root, "AccountingSupplierParty"), endpoint(root, "AccountingCustomerParty")
 	if !strings.EqualFold(schemeParticipant+"::"+seller, t.Sender) {
-		return "", fmt.Errorf("the seller is %s, the sender %s", seller, t.Sender)
+		return "", "", fmt.Errorf("the seller is %s, the sender %s", seller, t.Sender)
 	}
 	if !strings.EqualFold(schemeParticipant+"::"+buyer, t.Receiver) && !sameBelgian(buyer, t.Receiver) {
-		return "", fmt.Errorf("the buyer is %s, the receiver %s", buyer, t.Receiver)
+		return "", "", fmt.Errorf("the buyer is %s, the receiver %s", buyer, t.Receiver)
 	}
-	return root.Value("ID"), nil
+	return root.Value("ID"), root.Value("InvoiceTypeCode") + root.Value("CreditNoteTypeCode"), nil // it has one of them
 }
 
 func endpoint(root *xmltree.Element, party string) string {

@@ -97,7 +97,7 @@ func (ch *channel) Prepare(d country.Draft) (country.Filing, error) {
 	if err != nil {
 		return country.Filing{}, err
 	}
-	return filed(&d, e, invoice.Number, made)
+	return filed(&d, e, invoice, made)
 }
 
 // errUnset says that there is no access point.

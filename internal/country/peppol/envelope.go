@@ -183,15 +183,16 @@ func structuredOf(f *country.Filing) (*country.Structured, error) {
 }
 
 // filed is the stored form of a prepared document.
-func filed(d *country.Draft, e envelope, number string, made *country.Structured) (country.Filing, error) {
+func filed(d *country.Draft, e envelope, invoice *en16931.Invoice, made *country.Structured) (country.Filing, error) {
 	sum := sha256.Sum256(made.Content)
 	extra, err := json.Marshal(e)
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("writing the envelope: %w", err)
 	}
-	return country.Filing{OperationID: d.OperationID, Number: number, Supplier: e.Sender.value(),
+	return country.Filing{OperationID: d.OperationID, Number: invoice.Number, Supplier: e.Sender.value(),
 		Kind: kindOf(d.Transaction.Kind), Report: made.Content,
-		Format: made.Format, SHA256: hex.EncodeToString(sum[:]), DedupeKey: e.Instance, Extra: extra}, nil
+		Format: made.Format, SHA256: hex.EncodeToString(sum[:]), DedupeKey: e.Instance, Extra: extra,
+		Aliases: []string{responseHandle(e.Sender, e.Receivers[0], classOf(invoice.TypeCode), invoice.Number)}}, nil
 }
 
 func kindOf(k transaction.Kind) transaction.Kind {

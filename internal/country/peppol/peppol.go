@@ -1,6 +1,7 @@
 // Package peppol is the way of an invoice to its buyer over the Peppol network,
 // through an access point that somebody runs: it looks up who takes the
-// document, hands it to the access point, and learns what became of it.
+// document, hands it to the access point, and learns what became of it, and what
+// the buyer answers (Invoice Response).
 //
 // It owns the channel, the two drivers that speak to access points, and the
 // lookup of receivers (SML and SMP). It does not own the document, which
@@ -55,12 +56,13 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 			Description: "The company's own token at the access point, in place of the operator's."})
 	pack.Facts.Derivations = append(slices.Clone(base.Facts.Derivations),
 		"An invoice that is delivered over Peppol goes to customer.electronic_address, or to the address derived from the customer's numbers; in Belgium 0208 first, then 9925.")
-	pack.Sources = append(slices.Clone(base.Sources), "https://docs.peppol.eu/edelivery/", "https://github.com/phax/phoss-ap")
+	pack.Sources = append(slices.Clone(base.Sources), "https://docs.peppol.eu/edelivery/", "https://docs.peppol.eu/poacc/upgrade-3/profiles/63-invoiceresponse/", "https://github.com/phax/phoss-ap")
 	pack.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
 		{Name: secretToken, Description: "The token that the access point asks for."},
 		{Name: secretDriver, Description: "How the access point is spoken to: phoss (phoss-ap, the default) or plain (the document in its envelope is posted to the address)."},
 		{Name: secretDNS, Description: "The name server that is asked for receivers, as host:port; empty: those of the system."},
 		{Name: secretZone, Description: "The zone of the register of participants (SML), where it is not OpenPeppol's own."},
+		{Name: secretInbound, Description: "The token that the access point shows when it hands on what buyers answer (Invoice Responses)."},
 		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
 	}}
 	pack.Checks = append(slices.Clone(base.Checks), country.Check{Reads: []string{"issuer", "customer"}, Find: selfBilled})
@@ -72,6 +74,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		}
 		return base.Structured(in)
 	}
+	pack.Callbacks = &country.Callbacks{Read: readResponse(base.Code)}
 	pack.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at, pack, base.Structured) }
 	return pack
 }
