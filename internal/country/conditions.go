@@ -36,7 +36,8 @@ func (p Pattern) String() string {
 }
 
 // Condition is met while a member of the body reads as it says; one that was
-// not sent reads as nothing. A member below a party that is absent meets none.
+// not sent reads as nothing. A member below a party that is absent meets none; one
+// of an array's entries is enough.
 type Condition struct {
 	Field   string  `json:"field"`
 	Matches Pattern `json:"matches,omitzero"`
@@ -76,11 +77,13 @@ func OtherThan(currency string) Condition {
 }
 
 // InOwnCurrency are the rules of a country whose documents are in its own
-// currency: another needs a rate, and the day of the rate.
-func InOwnCurrency(currency, reason string) []FieldRule {
+// currency: another needs a rate, and the day of the rate, where further
+// conditions are met.
+func InOwnCurrency(currency, reason string, further ...Condition) []FieldRule {
+	when := append([]Condition{OtherThan(currency)}, further...)
 	return []FieldRule{
-		{Field: "exchange_rate", When: []Condition{OtherThan(currency)}, Reason: reason},
-		{Field: "exchange_rate_date", When: []Condition{OtherThan(currency)}, Reason: reason},
+		{Field: "exchange_rate", When: when, Reason: reason},
+		{Field: "exchange_rate_date", When: when, Reason: reason},
 	}
 }
 
@@ -103,7 +106,7 @@ func (c *examiner) meets(condition *Condition) bool {
 	}
 	met := false
 	c.tx.EachField(condition.Field, func(_ transaction.Place, text string) {
-		met = (condition.Matches.IsZero() || condition.Matches.Match(text)) && !condition.Unless.Match(text)
+		met = met || (condition.Matches.IsZero() || condition.Matches.Match(text)) && !condition.Unless.Match(text)
 	})
 	return met
 }

@@ -209,10 +209,11 @@ func (f Facts) validateRules(wrong *complaints) {
 	}
 }
 
-// validateConditions refuses those that no single member can meet.
+// validateConditions refuses those that nothing can meet, and those of entries
+// whose sense is not clear: any that matches is enough, none that must not would be all.
 func validateConditions(when []Condition, field func(list, name string)) {
 	for _, c := range when {
-		if strings.Contains(c.Field, "*") || c.Matches.IsZero() && c.Unless.IsZero() {
+		if strings.Contains(c.Field, "*") && !c.Unless.IsZero() || c.Matches.IsZero() && c.Unless.IsZero() {
 			field("conditions", "a condition on "+c.Field)
 		}
 		field("conditions", c.Field)

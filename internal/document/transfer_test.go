@@ -2,7 +2,6 @@ package document_test
 
 import (
 	"fmt"
-
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -74,6 +73,39 @@ func TestHowToPayIsOnThePage(t *testing.T) {
 	if got := scanned(t, long); len(got) != 1 || len(got[0]) > 331 ||
 		!strings.Contains(got[0], "\n"+strings.Repeat("Ü", 70)+"\n") {
 		t.Errorf("long words: %d bytes %q", len(got[0]), got)
+	}
+}
+
+// The code holds at most 70 letters of a name, 140 of a reference and 331 bytes in
+// all (EPC069-12): each at the limit, and one past it.
+func TestTheTransferCodeKeepsItsLimits(t *testing.T) {
+	t.Parallel()
+	code := func(name, reference string) string {
+		t.Helper()
+		v := owed(t)
+		v.Supplier.LegalName, v.Imprint.Advice.Reference = name, reference
+		codes := scanned(t, v)
+		if len(codes) != 1 || strings.Count(codes[0], "\n") != 10 {
+			t.Fatalf("%q", codes)
+		}
+		return codes[0]
+	}
+	wide := strings.Repeat("Ü", 70) // two bytes each
+	room := 331 - len(code(wide, "R")) + 1
+	for _, c := range []struct {
+		name, reference string
+		lost            int // letters of the reference
+	}{{strings.Repeat("N", 70), "R", 0}, {strings.Repeat("N", 71), "R", 0}, {"N", strings.Repeat("R", 140), 0},
+		{"N", strings.Repeat("R", 141), 1}, {wide, strings.Repeat("R", room), 0}, {wide, strings.Repeat("R", room+1), 1}} {
+		got := code(c.name, c.reference)
+		name := c.name
+		if len([]rune(name)) > 70 {
+			name = name[:70]
+		}
+		lines := strings.Split(got, "\n")
+		if lines[5] != name || lines[10] != c.reference[c.lost:] || len(got) > 331 {
+			t.Errorf("%d and %d bytes: %d bytes %q", len(c.name), len(c.reference), len(got), lines)
+		}
 	}
 }
 

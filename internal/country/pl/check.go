@@ -191,7 +191,7 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 	switch {
 	case !known:
 		found = append(found, fault.At(at+".code", fault.FieldNotValid,
-			"must be 0KR, 0WDT, 0EX, NP1, POZA, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
+			"must be 0KR, 0WDT, 0EX, NP1, POZA, NP2, OO, 135, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
 	case meant != tax.Type:
 		found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
 	}

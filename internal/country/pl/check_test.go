@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,6 +371,33 @@ func TestLimitsOfTextsAreKeptAtThemAndPastThem(t *testing.T) {
 		want := fmt.Sprintf("<Nazwa>%s</Nazwa>", strings.Repeat("Ż", min(length, 512)))
 		if !strings.Contains(string(f.Report), want) || conforms(f.Report) != "" {
 			t.Errorf("%d characters: %s", length, conforms(f.Report))
+		}
+	}
+}
+
+// The law wants a rate where tax is stated in zloty, and nowhere else (art. 106e sec. 11).
+func TestARateIsWantedWhereTaxIsStated(t *testing.T) {
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pl.Pack()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(atlas.Close)
+	for name, c := range map[string]struct {
+		rate string
+		want bool
+	}{"taxed": {`23`, true}, "taxed elsewhere": {`0, "type": "OUTSIDE"`, false}} {
+		body := `{"country_code": "PL", "currency_code": "USD", "transaction_date": "2025-10-07T08:00:00Z", "transaction_id": "t", "transaction_number": "FV/1",
+			"supplier": {"id": "s"}, "customer": {"legal_name": "Acme Inc.", "type": "BUSINESS", "address": {"country_code": "US", "city": "Boston", "address_line_1": "Main St 1"}},
+			"items": [{"number": 1, "name": "A", "type": "SERVICES", "quantity": 1, "unit_price": 100, "tax_breakdowns": [{"regime": "VAT", "application_mode": "ADD_TO_UNIT_PRICE", "rate": ` + c.rate + `}]},
+				{"number": 2, "name": "B", "type": "SERVICES", "quantity": 1, "unit_price": 100, "tax_breakdowns": [{"regime": "VAT", "application_mode": "ADD_TO_UNIT_PRICE", "rate": 0, "type": "OUTSIDE"}]}]}`
+		_, err := country.Examine(transaction.Invoice, []byte(body), country.Terms{Atlas: atlas, Now: day,
+			UseCase: func(string) (country.UseCase, bool) { return country.Both, true }})
+		var refused *fault.Error
+		asked := errors.As(err, &refused) && slices.ContainsFunc(refused.Faults, func(f fault.Fault) bool {
+			return f.Field == "exchange_rate"
+		})
+		if asked != c.want || !c.want && err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

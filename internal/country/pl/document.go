@@ -64,6 +64,7 @@ type document struct {
 	otherRate  string // of the original, where the correction was told another
 	annexed    bool   // some line is of annex 15
 	split      bool   // the words of the split payment mechanism belong on the invoice
+	triangular bool   // the second of three sells goods on (art. 135)
 	reversed   bool   // the words "odwrotne obciążenie" do
 	renumbered bool   // a line's own number is too large for FA(3)
 }
@@ -137,6 +138,8 @@ func (d *document) add(l line) {
 			}
 		case onMargin:
 			d.margin = g
+		case outside:
+			d.triangular = d.triangular || g.code == codeTriangular
 		}
 	}
 	d.reversed = d.reversed || l.reversed

@@ -76,7 +76,7 @@ var (
 	groundWords = map[string]string{"0KR": "stawka 0% w kraju", "0WDT": "wewnątrzwspólnotowa dostawa towarów",
 		"0EX": "eksport towarów", "NP1": "dostawa lub usługa poza terytorium kraju",
 		codeOutsideToEU: "usługa, art. 100 ust. 1 pkt 4 ustawy", codeReverse: "odwrotne obciążenie", "ZW": "zwolnione",
-		codeNoSupply: "poza podstawą opodatkowania (kaucja, odszkodowanie)"}
+		codeTriangular: "procedura uproszczona, art. 135 ustawy", codeNoSupply: "poza podstawą opodatkowania (kaucja, odszkodowanie)"}
 	effectWords = map[string]string{"1": "korekta skutkująca w dacie faktury pierwotnej",
 		"2": "korekta skutkująca w dacie korekty", "3": "korekta skutkująca w innej dacie",
 		typeSettlement: "faktura rozliczeniowa", typeAdvance: "faktura zaliczkowa"}
@@ -89,7 +89,7 @@ func spoken(t *transaction.Transaction) map[string]string {
 	for i := range t.Items {
 		for _, tax := range t.Items[i].Taxes {
 			if g, known := groundOf(tax.Code); known {
-				said[tax.Code] = cmp.Or(g.words, groundWords[g.code])
+				said[tax.Code] = cmp.Or(groundWords[g.code], g.words)
 			}
 		}
 	}
@@ -129,6 +129,7 @@ func legalTexts(in country.Issue) []string {
 	add(d.Set(settingCashMethod), "metoda kasowa")
 	add(d.SelfBilled(), "samofakturowanie")
 	add(d.reversed, "odwrotne obciążenie")
+	add(d.triangular, triangular)
 	add(d.split, "mechanizm podzielonej płatności")
 	add(d.margin.field != "", d.margin.words)
 	add(len(d.grounds) > 0, "Zwolnienie od podatku: "+joinGrounds(d.grounds))

@@ -50,6 +50,7 @@ var columns = [columnsCount]struct{ net, tax, mark string }{
 const (
 	codeOutsideToEU = "NP2"
 	codeReverse     = "OO"
+	codeTriangular  = "135" // goods that the second of three sells on (P_23)
 )
 
 // ground is a code of a tax entry without tax: the element that says it, where
@@ -57,6 +58,10 @@ const (
 type ground struct{ code, kind, field, words, meaning string }
 
 const marginField = "P_PMarzy_"
+
+// triangular is what an invoice of the simplified procedure says (art. 136 sec. 1
+// points 1 and 2); the VAT numbers of points 3 and 4 are those of the parties.
+const triangular = "VAT: Faktura WE uproszczona na mocy art. 135-138 ustawy o ptu; podatek z tytułu dokonanej dostawy zostanie rozliczony przez ostatniego w kolejności podatnika podatku od wartości dodanej"
 
 // grounds are all codes but 43.1.N. Sales that are taxed on their margin (VAT
 // act, art. 119 and 120) show neither rate nor tax (art. 106e sec. 2 and 3).
@@ -70,6 +75,8 @@ var grounds = []ground{
 	{codeOutsideToEU, transaction.TaxReverse, "", "",
 		"services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
 	{codeReverse, transaction.TaxReverse, "", "", "domestic reverse charge (oo)"},
+	{codeTriangular, transaction.TaxReverse, "", triangular,
+		"goods sold on by the second of three, art. 135: the buyer in another member state owes the tax (np I, P_23)"},
 	{"ZW", transaction.TaxExempt, "", "", "exempt (zw) on the ground in the company's setting exemption_basis"},
 	{"113", transaction.TaxExempt, "P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług",
 		"exempt, art. 113 sec. 1 and 9: small taxpayer"},

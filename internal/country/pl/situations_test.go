@@ -260,12 +260,20 @@ func lawSituations() []situation {
 	accounts := invoice("L/1")
 	accounts.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 22710,
 		IBAN: "PL61 1090 1014 0000 0712 1981 2874"}}
+	factored := invoice("L/13")
+	factored.Supplier.Settings = country.Settings{"bank_account": "PL10105000997603123456789123"}
+	factored.Transaction.Payee = &transaction.Payee{Name: "Faktor S.A.", IBAN: "PL61 1090 1014 0000 0712 1981 2874"}
+	dollars := draft("L/12", foreignBuyer("US", "12-3456789", transaction.Business), work(typed(transaction.TaxOutside)))
+	dollars.Transaction.CurrencyCode = "USD"
 	advance := draft("L/2", polishBuyer(), item("Zaliczka", one(), 246_00, full))
 	advance.Transaction.OrderItems = []transaction.Item{item("Kuchnia", one(), 1230_00, full)}
 	advance.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 246_00, Date: "2025-10-02"}}
 	return []situation{
 		{name: "A transfer to the account that the payment names", draft: accounts,
 			files: []string{"<RachunekBankowy><NrRB>PL61109010140000071219812874</NrRB></RachunekBankowy>"}},
+		{name: "Money that goes to a factor", draft: factored,
+			files: []string{"<RachunekBankowyFaktora><NrRB>PL61109010140000071219812874</NrRB><OpisRachunku>Faktor S.A.</OpisRachunku></RachunekBankowyFaktora>"},
+			not:   []string{"<RachunekBankowy>"}},
 		{name: "A business without an address", draft: draft("L/3", homeless, goods(full)),
 			refuse: "names its buyer with the address", field: "customer.address.address_line_1"},
 		{name: "An advance that is invoiced after the money came", draft: advance,
@@ -280,6 +288,16 @@ func lawSituations() []situation {
 			files: []string{"<P_15>-100.00<", "<Odliczenia><Kwota>5.00</Kwota>", "<DoZaplaty>-105.00<"}},
 		{name: "Damages alone", draft: draft("L/8", polishBuyer(), deposit), refuse: "billed by a note",
 			field: "items.0.tax_breakdowns.0.code"},
+		{name: "Goods sold on by the second of three (art. 135)",
+			draft: draft("L/10", german(), goods(coded(vat("0", transaction.Added), "", "135"))),
+			files: []string{"<PrefiksPodatnika>PL<", "<KodUE>DE<", "<P_13_8>100.00<", "<P_18>1<", "<P_23>1<", "<P_12>np I<",
+				"<Wartosc>VAT: Faktura WE uproszczona na mocy art. 135-138 ustawy o ptu; podatek z tytułu"}},
+		{name: "Goods sold on by the second of three to a buyer in Switzerland",
+			draft: draft("L/11", foreignBuyer("CH", "", transaction.Business),
+				goods(coded(vat("0", transaction.Added), transaction.TaxReverse, "135"))),
+			refuse: "another member state", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Services in dollars that are taxed in the United States", draft: dollars,
+			files: []string{"<KodWaluty>USD<", "<P_13_8>100.00<", "<P_12>np I<"}, not: []string{"KursWaluty", "P_14"}},
 		{name: "OUTSIDE to a buyer in Poland that does not say what it is",
 			draft: draft("L/9", polishBuyer(), goods(full), goods(typed(transaction.TaxOutside))), refuse: "POZA for a deposit",
 			field: "items.1.tax_breakdowns.0.type"},

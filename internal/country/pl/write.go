@@ -60,8 +60,8 @@ func (d *document) writeHeader(w *xmltree.Writer) {
 func (d *document) writeSeller(w *xmltree.Writer) {
 	s := &d.Draft.Supplier
 	w.Start("Podmiot1")
-	if d.used[zeroIntraEU] || d.used[outsideToEU] {
-		w.Leaf("PrefiksPodatnika", home) // art. 97 sec. 10 points 2 and 3
+	if d.used[zeroIntraEU] || d.used[outsideToEU] || d.triangular {
+		w.Leaf("PrefiksPodatnika", home) // art. 97 sec. 10 points 2 and 3, art. 136 sec. 1 point 3
 	}
 	w.Group("DaneIdentyfikacyjne", "?NIP", d.nip, "?Nazwa", token(s.LegalName, nameMax))
 	writeAddress(w, s.Address)
@@ -142,7 +142,7 @@ func (d *document) writeNotes(w *xmltree.Writer) {
 		w.Group("Zwolnienie", "P_19", "1", d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
 	}
 	w.Group("NoweSrodkiTransportu", "P_22N", "1")
-	w.Leaf("P_23", flag(false))
+	w.Leaf("P_23", flag(d.triangular))
 	d.writeMargin(w)
 	w.End()
 }
@@ -167,6 +167,9 @@ func (d *document) writeDescriptions(w *xmltree.Writer) {
 	}
 	if d.Foreign() {
 		pair("", "Data kursu waluty", d.ExchangeRateDate)
+	}
+	if d.triangular {
+		pair("", "Procedura uproszczona", triangular)
 	}
 	for i := range d.lines {
 		if d.listed(i) {
@@ -238,8 +241,11 @@ func unit(item *transaction.Item) string {
 // its day, with a part of it partly. FA(3) has one form for the whole; several
 // are described in words.
 func (d *document) writePayment(w *xmltree.Writer) {
-	accounts := d.accounts()
-	if len(d.Payments) == 0 && len(accounts) == 0 && d.DueDate == "" {
+	accounts, factor := d.accounts(), ""
+	if d.Payee != nil {
+		factor = taxid.Bare(d.Payee.IBAN)
+	}
+	if len(d.Payments) == 0 && len(accounts) == 0 && factor == "" && d.DueDate == "" {
 		return
 	}
 	w.Start("Platnosc")
@@ -255,17 +261,22 @@ func (d *document) writePayment(w *xmltree.Writer) {
 	for _, account := range accounts {
 		w.Group("RachunekBankowy", "NrRB", account)
 	}
+	if factor != "" {
+		w.Group("RachunekBankowyFaktora", "NrRB", factor, "?OpisRachunku", token(d.Payee.Name, textMax))
+	}
 	w.End()
 }
 
-// accounts are those that payments name, else the company's.
+// accounts are those that payments name, else the company's; the money of a claim
+// that somebody else takes goes to that payee alone.
 func (d *document) accounts() (list []string) {
 	for i := range d.Payments {
 		if account := taxid.Bare(d.Payments[i].IBAN); account != "" && !slices.Contains(list, account) {
 			list = append(list, account)
 		}
 	}
-	if account := taxid.Bare(d.Setting(settingBankAccount, "")); len(list) == 0 && account != "" {
+	elsewhere := d.Payee != nil && d.Payee.IBAN != ""
+	if account := taxid.Bare(d.Setting(settingBankAccount, "")); len(list) == 0 && account != "" && !elsewhere {
 		list = []string{account}
 	}
 	return list

@@ -71,7 +71,8 @@ func (z zeroCase) at() territory.Place {
 //	OUTSIDE   np I; to a buyer in Poland by a   np II for a business in the Union, else np I;
 //	          code alone (NP1, or POZA)         the same
 //	REVERSE   oo for a Polish business,         oo for a Polish business, np II for one in
-//	          np I for one abroad               the Union, np I elsewhere
+//	          np I for one abroad, also by      the Union, np I elsewhere
+//	          the code 135 (triangular)
 //
 // Sources: VAT act, art. 41 sec. 3 and 4, 28b, 100 sec. 1 point 4, 106e sec. 1
 // point 18 and sec. 4; FA(3), P_12 and P_13_6_1 to P_13_10.
@@ -120,6 +121,8 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 func reverseColumn(code string, z zeroCase) (column, string) {
 	at := z.standing()
 	switch {
+	case code == codeTriangular && (z.services || at != unionBusiness):
+		return outside, "with the code 135 is for goods to a customer with a VAT number of another member state (art. 135 of the VAT act)"
 	case at == nobody, at == homeConsumer, code == codeReverse && at != homeBusiness:
 		return reverse, "needs a business in Poland with a NIP, or one in another country: somebody must owe the tax"
 	case code == codeOutsideToEU && (!z.services || at != unionBusiness):
