@@ -77,6 +77,10 @@ type Pack struct {
 	// CheckCompany finds what is wrong with an onboarding, beyond required fields. Nil: nothing more.
 	CheckCompany func(Supplier, Credentials) []fault.Fault
 
+	// CheckSale finds what the company behind a sale decides, after everything else
+	// was found right at submit. Nil: nothing, or it is found when the document is made.
+	CheckSale func(Case, Supplier) []fault.Fault
+
 	// ZoneOf is the IANA time zone of an address in the country, where it is not
 	// Facts.TimeZone; "": it is. Nil: the country has one.
 	ZoneOf func(transaction.Address) string

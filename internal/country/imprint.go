@@ -62,6 +62,10 @@ type Imprint struct {
 	// taxed on its margin (Directive 2006/112/EC, articles 310 and 325).
 	Untaxed []int
 
+	// Unsaid are the schemes of classifications that the buyer does not read: the
+	// margin is the seller's own affair.
+	Unsaid []string
+
 	// LocalTax is the tax in the country's currency as it was filed, in its minor
 	// units; nil: paper works it out.
 	LocalTax *int64
@@ -77,6 +81,7 @@ type Advice struct {
 	Reference            string // what to write with the payment
 	DueDate              string // YYYY-MM-DD
 	Terms                string
+	Paid                 *int64 // what the data says is paid, in minor units; nil: what card, cash and check paid
 }
 
 // Code is a QR code with the words that stand above and below it.

@@ -106,9 +106,12 @@ func (c *composition) due() string {
 }
 
 // open is the part that was not paid when the document was made: card, cash and
-// check were.
+// check were, unless the data says another sum.
 func (c *composition) open() int64 {
 	open := c.v.Totals.Payable()
+	if paid := c.v.Imprint.Advice.Paid; paid != nil {
+		return open - *paid
+	}
 	for _, p := range c.v.Transaction.Payments {
 		if p.Type == "CARD" || p.Type == "CASH" || p.Type == "CHECK" {
 			open -= p.Amount

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"slices"
 	"strings"
 
 	"tributary/internal/document/typeset"
@@ -389,6 +390,9 @@ func (t *linesTable) codes(item *transaction.Item) string {
 	add(t.c.words.Code, item.Code)
 	add("EAN", item.EAN)
 	for _, class := range item.Classifications {
+		if slices.Contains(t.c.v.Imprint.Unsaid, strings.ToUpper(class.Scheme)) {
+			continue
+		}
 		add(class.Scheme, class.Code)
 	}
 	return strings.Join(parts, " · ")

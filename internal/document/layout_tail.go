@@ -93,19 +93,21 @@ func (c *composition) paymentFacts() []fact {
 			out = append(out, f)
 		}
 	}
-	for _, p := range t.Payments {
-		add("IBAN", grouped(p.IBAN))
-		add(c.words.PaymentReference, p.Reference)
-		if p.Debited() {
-			add(c.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
-		}
-	}
 	owed := !c.isPaid() && !c.credits() && c.v.Totals.Payable() > 0
-	if account := c.account(); len(out) == 0 && owed && account.Account != "" {
+	if account := c.account(); owed && account.Account != "" {
 		add(accountLabel(account.Account), grouped(account.Account))
 		add("BIC", account.BIC)
 		add(c.words.Payee, account.Holder)
 		add(c.words.PaymentReference, account.Reference)
+	}
+	for _, p := range t.Payments {
+		if p.IBAN != "" {
+			add(accountLabel(p.IBAN), grouped(p.IBAN))
+		}
+		add(c.words.PaymentReference, p.Reference)
+		if p.Debited() {
+			add(c.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
+		}
 	}
 	if owed {
 		add(c.words.DueDate, c.due())
@@ -136,16 +138,23 @@ func (c *composition) account() country.Advice {
 		if p.Debited() {
 			return country.Advice{} // nobody transfers what is collected
 		}
-		if p.IBAN != "" {
-			advice.Account, advice.Reference = p.IBAN, cmp.Or(p.Reference, advice.Reference)
-			break
+		advice.Reference = cmp.Or(p.Reference, advice.Reference)
+		if p.IBAN == "" {
+			continue
 		}
+		if !sameAccount(p.IBAN, advice.Account) {
+			advice.BIC = "" // it is that of another bank
+		}
+		advice.Account = p.IBAN
+		break
 	}
 	if advice.Account == "" && len(c.v.Transaction.Payments) > 0 {
 		advice.Account, advice.BIC = settings.Text("iban"), settings.Text("bic")
 	}
 	return advice
 }
+
+func sameAccount(a, b string) bool { return strings.EqualFold(grouped(a), grouped(b)) }
 
 // accountLabel: an account of another form than ISO 13616 is shown without its name.
 func accountLabel(account string) string {

@@ -63,6 +63,21 @@ func TestHowToPayIsOnThePage(t *testing.T) {
 		!slices.Contains(got, "https://authority.example/1") {
 		t.Errorf("beside a fiscal code: %q", got)
 	}
+	other := v // the account of the payment is at another bank than the company's
+	other.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: v.Totals.Payable(), IBAN: "DE02120300000000202051"}}
+	if got := scanned(t, other); len(got) != 1 || strings.Contains(got[0], "COBADEFFXXX") || !strings.Contains(got[0], "\nDE02120300000000202051\n") {
+		t.Errorf("another account: %q", got)
+	}
+	told := v // a payment that names a reference alone goes to the same account
+	told.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: v.Totals.Payable(), Reference: "REF-77"}}
+	if text := parsePDF(t, render(t, told)).allText(); !strings.Contains(text, "DE89 3704 0044 0532 0130 00") || !strings.Contains(text, "REF-77") {
+		t.Errorf("a reference alone:\n%s", text)
+	}
+	paid, all := v, v.Totals.Payable() // as the data says it
+	paid.Imprint.Advice.Paid, paid.Transaction.Payments = &all, told.Transaction.Payments
+	if text := parsePDF(t, render(t, paid)).allText(); len(scanned(t, paid)) > 0 || strings.Contains(text, "Zahlbetrag") {
+		t.Errorf("what is paid is asked for:\n%s", text)
+	}
 	reference := v
 	reference.Imprint.Advice.Reference = "RF18 5390 0754 7034"
 	if got := scanned(t, reference); len(got) != 1 || !strings.HasSuffix(got[0], "\n\nRF18539007547034") {

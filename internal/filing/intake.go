@@ -126,10 +126,37 @@ func (s *Service) examine(ctx context.Context, caller Caller, read *transaction.
 	terms := s.terms(caller)
 	terms.Numbered = found.draw != nil
 	examined, err := country.ExamineRead(read, terms)
-	if err == nil && found.supplierID != "" {
+	if err != nil {
+		return examined, found, err
+	}
+	if found.supplierID != "" {
 		examined.Transaction.SupplierID = found.supplierID
 	}
-	return examined, found, err
+	return examined, found, s.ofCompany(ctx, caller, examined, terms.Now)
+}
+
+// ofCompany asks the pack what the company behind a sale decides. One that is not
+// known is told in the result, as everywhere.
+func (s *Service) ofCompany(ctx context.Context, caller Caller, e *country.Examined, now time.Time) error {
+	if e.Pack.CheckSale == nil || e.Transaction.Customer != nil && e.Transaction.Customer.ID != "" {
+		return nil // a customer that is a company of ours is read with the document
+	}
+	var company country.Supplier
+	err := s.db.Read(ctx, func(r db.Reader) (err error) {
+		company, err = s.cfg.Companies.Supplier(r, caller.Scope, e.Transaction.SupplierID)
+		return err
+	})
+	switch {
+	case fault.KindOf(err) == fault.NotFound || err == nil && (company.Closed || company.CountryCode != e.Pack.Code):
+		return nil
+	case err != nil:
+		return err
+	}
+	found := e.Pack.CheckSale(country.Case{Transaction: e.Transaction, Totals: e.Totals, UseCase: e.UseCase, Now: now}, company)
+	if len(found) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the request is not valid for this company").With(found...)
 }
 
 // found is what a body leaves to the client's own records: the company behind an

@@ -133,3 +133,38 @@ func TestFilesAllowancesAndChargesOfTheClient(t *testing.T) {
 	sale["note"] = strings.Repeat("a", 1<<20)
 	c.want(t, http.StatusRequestEntityTooLarge, http.MethodPost, "/v1/transactions", sale)
 }
+
+// What the company's own regime decides is told at submit: a flat-rate seller in
+// Italy charges no VAT, and nobody sells to itself. The same sale without VAT is filed.
+func TestFaultsOfAFlatRateSellerAreFoundAtSubmit(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	flat, _ := c.onboard(t, object{"meta": object{"country_code": "IT", "language_code": "IT", "external_id": "flat-rate"},
+		"legal_name": "Studio Forfettario", "company_number": "1", "settings": object{"fiscal_regime": "RF19"},
+		"address":         object{"country_code": "IT", "city": "Roma", "postal_code": "00184", "address_line_1": "Via Roma 1", "province": "RM"},
+		"tax_information": object{"tax_number": "00743110157"}})
+	sale := p.abroad(t, realAuthorities(t)["IT"], "IT-FLAT")
+	delete(sale, "payments")
+	sale["supplier"] = object{"id": flat}
+	item := func(tax object) []any {
+		return []any{object{"number": 1, "name": "Consulenza", "type": "SERVICES", "quantity": 1, "unit_price": 10000,
+			"tax_breakdowns": []any{tax}}}
+	}
+	sale["items"] = item(object{"rate": 22, "regime": "VAT"})
+	for _, path := range []string{"/v1/transactions", "/v1/transactions/validate"} {
+		if said := string(c.want(t, http.StatusBadRequest, "POST", path, sale).body); !strings.Contains(said, "flat-rate business (RF19)") ||
+			!strings.Contains(said, `"items.0.tax_breakdowns"`) {
+			t.Errorf("%s: %s", path, said)
+		}
+	}
+	sale["items"] = item(object{"rate": 0, "regime": "VAT", "type": "OUTSIDE", "code": "N2.2"})
+	if got := c.outcome(t, c.submit(t, "/v1/transactions", sale)); got["status"] != "SUCCESS" {
+		t.Errorf("without VAT: %v", got["errors"])
+	}
+	sale["transaction_id"], sale["transaction_number"] = "IT-SELF", "IT-SELF"
+	sale["customer"].(object)["tax_information"] = object{"tax_number": "00743110157"}
+	if said := string(c.want(t, http.StatusBadRequest, "POST", "/v1/transactions", sale).body); !strings.Contains(said, "the company's own") {
+		t.Errorf("to itself: %s", said)
+	}
+}

@@ -255,7 +255,7 @@ func TestASpanishMarginShowsNoTax(t *testing.T) {
 	}
 	checkPrinted(t, s.caller, got, "Coche usado", "10.000,00", "Régimen especial de los bienes usados")
 	words := onPaperWords(t, s.caller, got)
-	for _, hidden := range []string{"347,11", "1.652,89", "IVA", "%", "Base", "imponible", "Neto", "Impuestos"} {
+	for _, hidden := range []string{"347,11", "1.652,89", "IVA", "%", "Base", "imponible", "Neto", "Impuestos", "MARGIN", "200000@21"} {
 		if slices.ContainsFunc(words, func(w string) bool { return w == hidden }) {
 			t.Errorf("%s is on the page: %v", hidden, words)
 		}

@@ -220,6 +220,9 @@ func (c *composer) transfer(iban string) PaymentMeans {
 		return PaymentMeans{Code: c.page.meansCode("OTHER")}
 	}
 	m := PaymentMeans{Code: "30", Account: Account{ID: iban, Name: c.setting("account_name"), BIC: c.setting("bic")}}
+	if iban != strings.ReplaceAll(c.setting("iban"), " ", "") {
+		m.Account.BIC = "" // it is that of another bank
+	}
 	if c.t.Payee != nil {
 		m.Account.Name, m.Account.BIC = c.t.Payee.Name, ""
 	}

@@ -288,3 +288,19 @@ func TestDueDatesAreCountedInDays(t *testing.T) {
 		}
 	}
 }
+
+// The bank of the company's account is not that of another account.
+func TestABankIsNamedWithItsOwnAccountAlone(t *testing.T) {
+	t.Parallel()
+	for iban, want := range map[string]string{"": "COBADEFFXXX", "DE89 3704 0044 0532 0130 00": "COBADEFFXXX",
+		"DE02 1203 0000 0000 2020 51": ""} {
+		_, d, faults := made(t, "DE", country.Settings{"format": "XRECHNUNG_UBL", "bic": "COBADEFFXXX"},
+			func(tx *transaction.Transaction) {
+				totals, _ := transaction.Calculate(tx.Items)
+				tx.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: totals.Gross, IBAN: iban}}
+			})
+		if len(faults) > 0 || d.Payment.Means[0].Account.BIC != want {
+			t.Errorf("%q: %v %+v", iban, faults, d.Payment.Means)
+		}
+	}
+}

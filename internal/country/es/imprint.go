@@ -35,6 +35,7 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	}
 	filed := filedRecord(in)
 	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
+	out.Unsaid = []string{schemeMargin}
 	for i := range in.Transaction.Items {
 		if itemOnMargin(in.Transaction.Items[i]) {
 			out.Untaxed = append(out.Untaxed, i)

@@ -196,6 +196,17 @@ func (c *checker) document(in country.Case) []fault.Fault {
 	return found
 }
 
+// ofCompany finds what the company behind a sale decides: that a flat-rate seller
+// charges no VAT, that nobody sells to itself. A correction waits for its original.
+func (c *checker) ofCompany(in country.Case, company country.Supplier) []fault.Fault {
+	if in.Transaction.Kind != transaction.Invoice || len(in.Totals.Lines) != len(in.Transaction.Items) {
+		return nil
+	}
+	draft := in.Draft(rome())
+	draft.Supplier = company
+	return compose(draft, c.by).judged("")
+}
+
 func tooLarge(size int, t *transaction.Transaction) fault.Fault {
 	what := "items"
 	if len(t.Attachments) > 0 {

@@ -65,6 +65,7 @@ const (
 // Pack is Italy.
 func Pack() country.Pack {
 	f := facts()
+	rules := &checker{facts: f, by: reading(f)}
 	return country.Pack{
 		Code:    "IT",
 		Name:    "Italy",
@@ -81,7 +82,8 @@ func Pack() country.Pack {
 		},
 		Facts:        f,
 		Codes:        country.ReadCodes(codesFile),
-		Checks:       (&checker{facts: f, by: reading(f)}).checks(),
+		Checks:       rules.checks(),
+		CheckSale:    rules.ofCompany,
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		CheckCompany: checkCompany,

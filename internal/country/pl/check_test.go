@@ -401,3 +401,22 @@ func TestARateIsWantedWhereTaxIsStated(t *testing.T) {
 		}
 	}
 }
+
+// Paper says of what is paid what Platnosc says, and where the rest goes.
+func TestPaperSaysWhatIsPaidAsItIsFiled(t *testing.T) {
+	for name, c := range map[string]struct {
+		payment transaction.Payment
+		paid    int64
+	}{"a transfer that is known": {transaction.Payment{Type: "TRANSFER", Amount: 22710, Reference: "P24-1"}, 22710},
+		"a transfer to come": {transaction.Payment{Type: "TRANSFER", Amount: 22710}, 0},
+		"another means":      {transaction.Payment{Type: "OTHER", Amount: 22710}, 22710}} {
+		d := invoice("FV/1")
+		d.Supplier.Settings = country.Settings{"bank_account": "PL61 1090 1014 0000 0712 1981 2874"}
+		d.Transaction.Payments = []transaction.Payment{c.payment}
+		said := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier,
+			Location: warsaw(), At: d.Now}).Advice
+		if said.Paid == nil || *said.Paid != c.paid || said.Account != "PL61109010140000071219812874" {
+			t.Errorf("%s: %+v", name, said)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/pl/wire"
+	"tributary/internal/country/taxid"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
@@ -66,7 +67,20 @@ func imprint(in country.Issue) country.Imprint {
 		out.Untaxed = untaxed(in.Transaction.Items)
 	}
 	if in.Transaction != nil && in.Supplier != nil {
-		out.Language, out.Texts, out.Words = "PL", legalTexts(in), spoken(in.Transaction)
+		out.Language, out.Words = "PL", spoken(in.Transaction)
+	}
+	if in.Drafted() {
+		d := compose(in.Draft(), reading(facts()))
+		out.Texts, out.Advice = d.legalTexts(), d.advice()
+	}
+	return out
+}
+
+// advice is how to pay, and what is paid, as Platnosc says it.
+func (d *document) advice() country.Advice {
+	out := country.Advice{Account: taxid.Bare(d.Setting(settingBankAccount, "")), Reference: d.Number()}
+	if _, paid := d.paid(); !d.correction() {
+		out.Paid = &paid
 	}
 	return out
 }
@@ -111,11 +125,7 @@ func untaxed(items []transaction.Item) (list []int) {
 
 // legalTexts are the words that art. 106e fixes, in Polish whatever the
 // document's language.
-func legalTexts(in country.Issue) []string {
-	if !in.Drafted() {
-		return nil
-	}
-	d := compose(in.Draft(), reading(facts()))
+func (d *document) legalTexts() []string {
 	var texts []string
 	add := func(yes bool, text string) {
 		if yes {

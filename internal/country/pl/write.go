@@ -282,29 +282,29 @@ func (d *document) accounts() (list []string) {
 	return list
 }
 
-// writePaid writes Zaplacono, or the parts that are paid. Cash, cards and other
-// means are paid, on the day that the payment names or the transaction's; a
+// paid are the payments that were made. Cash, cards and other means are; a
 // transfer or a check is when it carries the reference or the day of the payment,
-// otherwise it is only the agreed form, and so is credit. Corrections do not say: their difference is settled elsewhere.
-func (d *document) writePaid(w *xmltree.Writer) {
-	if d.correction() {
-		return
-	}
-	var paid int64
-	var last string
-	var parts []transaction.Payment
+// otherwise it is only the agreed form, and so is credit. Corrections do not say:
+// their difference is settled elsewhere.
+func (d *document) paid() (parts []transaction.Payment, sum int64) {
 	for _, p := range d.Payments {
-		switch p.Type {
-		case "CREDIT":
+		agreed := (p.Type == "TRANSFER" || p.Type == "CHECK") && p.Reference == "" && p.Date == ""
+		if d.correction() || p.Type == "CREDIT" || agreed {
 			continue
-		case "TRANSFER", "CHECK":
-			if p.Reference == "" && p.Date == "" {
-				continue
-			}
 		}
-		paid += p.Amount
 		parts = append(parts, p)
-		last = max(last, d.paidOn(&p))
+		sum += p.Amount
+	}
+	return parts, sum
+}
+
+// writePaid writes Zaplacono, or the parts that are paid, each on the day that the
+// payment names or the transaction's.
+func (d *document) writePaid(w *xmltree.Writer) {
+	parts, paid := d.paid()
+	last := ""
+	for i := range parts {
+		last = max(last, d.paidOn(&parts[i]))
 	}
 	switch {
 	case paid <= 0:
