@@ -120,6 +120,9 @@ func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 	if t.Customer == nil || t.Customer.Type != transaction.Business || len(c.Totals.Lines) != len(t.Items) {
 		return nil // nobody is owed one, or there are no amounts yet
 	}
+	if len(p.untaxed(c, base)) > 0 {
+		return nil // what a line without tax is must be said first
+	}
 	t.Items = base.TypedItems(c)
 	in := country.Issue{Transaction: &t, Totals: c.Totals, Supplier: p.standIn(), UniqueNumber: "-", Location: time.UTC}
 	if t.Kind != transaction.Invoice {

@@ -125,7 +125,11 @@ func TestAncillaryLinesShareTheTreatmentOfTheGoods(t *testing.T) {
 					t.Errorf("%s refuses shipping of %s: %v", home, kind, told)
 				}
 			}
-			asked := at(pack.Check(of(home, customer, goodsLine(0, kind), shipping(0, "", false))), field)
+			told := pack.Check(of(home, customer, goodsLine(0, kind), shipping(0, "", false)))
+			asked := at(told, field)
+			if more := at(told, "items"); len(more) > 0 {
+				t.Errorf("%s says more than what to do with shipping of %s: %v", home, kind, more)
+			}
 			if follows := home == "ES"; follows == (len(asked) == 1) { // Spain reads services beside untaxed goods as theirs
 				t.Errorf("%s asks of %s: %v", home, kind, asked)
 			}
