@@ -143,7 +143,7 @@ func TestFaultsOfAFlatRateSellerAreFoundAtSubmit(t *testing.T) {
 	flat, _ := c.onboard(t, object{"meta": object{"country_code": "IT", "language_code": "IT", "external_id": "flat-rate"},
 		"legal_name": "Studio Forfettario", "company_number": "1", "settings": object{"fiscal_regime": "RF19"},
 		"address":         object{"country_code": "IT", "city": "Roma", "postal_code": "00184", "address_line_1": "Via Roma 1", "province": "RM"},
-		"tax_information": object{"tax_number": "00743110157"}})
+		"tax_information": object{"tax_number": "07643520567"}})
 	sale := p.abroad(t, realAuthorities(t)["IT"], "IT-FLAT-1")
 	delete(sale, "payments")
 	sale["supplier"] = object{"id": flat}
@@ -163,7 +163,7 @@ func TestFaultsOfAFlatRateSellerAreFoundAtSubmit(t *testing.T) {
 		t.Errorf("without VAT: %v", got["errors"])
 	}
 	sale["transaction_id"], sale["transaction_number"] = "IT-SELF-1", "IT-SELF-1"
-	sale["customer"].(object)["tax_information"] = object{"tax_number": "00743110157"}
+	sale["customer"].(object)["tax_information"] = object{"tax_number": "07643520567"}
 	if said := string(c.want(t, http.StatusBadRequest, "POST", "/v1/transactions", sale).body); !strings.Contains(said, "the company's own") {
 		t.Errorf("to itself: %s", said)
 	}
