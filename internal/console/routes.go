@@ -39,7 +39,6 @@ func (c *Console) routes() []route {
 		{method: "POST", path: "/transactions/{operation}/retry", role: operator.Acting, act: c.retry},
 		{method: "POST", path: "/transactions/{operation}/decide", role: operator.Acting, act: c.decide},
 		{method: "GET", path: "/transactions/{operation}/documents/{resource}", role: operator.Viewer, serve: c.fetchDocument},
-
 		{method: "GET", path: "/transactions/{operation}/files/{what}", role: operator.Viewer, serve: c.fetchStored},
 
 		{method: "GET", path: "/deliveries", role: operator.Viewer, template: "deliveries", live: true, show: c.deliveries},
