@@ -58,13 +58,13 @@ func scanHeld(scan func(...any) error) (h Held, err error) {
 	return h, err
 }
 
-// WhyHeld is why an operation waits for a person; "" when it does not.
-func WhyHeld(r db.Reader, operationID string) (why string, err error) {
-	err = r.Row("SELECT why FROM held_operations WHERE operation_id = $1 AND decision = ''", operationID).Scan(&why)
+// HeldOf is what a person must know of an operation that waits; false: it does not.
+func HeldOf(r db.Reader, operationID string) (h Held, waits bool, err error) {
+	h, err = scanHeld(r.Row("SELECT "+heldColumns+" FROM held_operations WHERE operation_id = $1 AND decision = ''", operationID).Scan)
 	if errors.Is(err, db.ErrNoRows) {
-		err = nil
+		return Held{}, false, nil
 	}
-	return why, err
+	return h, err == nil, err
 }
 
 // Decided is what a person said of an operation, and which number they named.
@@ -88,13 +88,12 @@ func DecidedAt(r db.Reader, operationID string) (at time.Time, err error) {
 // Decide stores what a person said. Who adopts where the authority has no list
 // names the document.
 func Decide(tx *db.Tx, operationID string, d Decision, doc Gap) (Held, error) {
-	h, err := scanHeld(tx.Row("SELECT "+heldColumns+" FROM held_operations WHERE operation_id = $1 AND decision = ''",
-		operationID).Scan)
-	if errors.Is(err, db.ErrNoRows) {
-		return h, fault.New(fault.Conflict, "operation %s does not wait for a decision", operationID)
-	}
+	h, waits, err := HeldOf(tx, operationID)
 	if err != nil {
 		return h, err
+	}
+	if !waits {
+		return h, fault.New(fault.Conflict, "operation %s does not wait for a decision", operationID)
 	}
 	if d == Adopt && h.Number == "" {
 		if doc.Number == "" {

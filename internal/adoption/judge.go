@@ -89,7 +89,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 			return g, Same
 		case g.meant(o, by, where) && g.differs(o):
 			return g, Used
-		case g.meant(o, by, where) && (by.Drawn == nil || g.tells(o)):
+		case g.meant(o, by, where) && (by.Drawn == nil || g.tells(o)) && !g.namesBuyer(o):
 			return g, Same
 		case g.meant(o, by, where):
 			unclear = g
@@ -102,7 +102,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 		g := &gaps[i]
 		switch {
 		case g.Number == "" || !by.Drawn(g.Number) || !near(o.Document.Date, where, g.Day) || g.differs(o):
-		case g.tells(o):
+		case g.tells(o) && !g.namesBuyer(o):
 			return g, Same
 		case unclear == nil:
 			unclear = g
@@ -177,10 +177,17 @@ func (g *Gap) differs(o *operation.Operation) bool {
 		g.counts(o) && (sum(g.Gross, gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax))
 }
 
+// namesBuyer reports whether the authority names a buyer of a sale that came without
+// the number of one. Corrections say nothing of buyers: they have their original's.
+func (g *Gap) namesBuyer(o *operation.Operation) bool {
+	buyer := o.Document.Customer
+	return g.Customer != "" && o.Kind == transaction.Invoice && (buyer == nil || bare(buyer.TaxNumber) == "")
+}
+
 // anothers reports whether a tax number is not the buyer's. Authorities write them
 // with and without country and branch.
 func anothers(number string, buyer *transaction.Party) bool {
-	if number == "" || buyer == nil || buyer.TaxNumber == "" {
+	if number == "" || buyer == nil || bare(buyer.TaxNumber) == "" {
 		return false
 	}
 	a, b := bare(number), bare(buyer.TaxNumber)

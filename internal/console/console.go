@@ -52,6 +52,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/recovery"
 	"tributary/internal/webhook"
 )
 
@@ -68,6 +69,7 @@ type Config struct {
 	Atlas        *country.Atlas
 	Transactions *filing.Service
 	Ledger       *ledger.Ledger
+	Recovery     *recovery.Recovery
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *files.Store

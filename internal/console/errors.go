@@ -86,6 +86,7 @@ type notice struct{ Text, Class string }
 func noticeOf(name string) notice {
 	return map[string]notice{
 		"retried":     {Text: "Retrying now. This page updates live."},
+		"decided":     {Text: "Decided. It goes on as soon as filing for its supplier does."},
 		"redelivered": {Text: "The event is being sent again, with the same webhook_id."},
 		"behind-breaker": {
 			Text: "The event will be sent again, with the same webhook_id. Its receiver is failing, so it waits until a probe succeeds; the page shows when the next one is.", Class: "busy"},

@@ -47,6 +47,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -197,7 +198,8 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	must(t, err)
 	h.console, err = console.New(console.Config{
 		DB: d, Operators: h.operators, Accounts: h.accounts, Endpoints: h.endpoints, Atlas: atlas, Transactions: h.service,
-		Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
+		Ledger: h.ledger, Recovery: recovery.New(recovery.Config{DB: d, Atlas: atlas, Companies: h.companies, Filing: h.service,
+			Alerts: h.alerts, Log: log}), Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
 		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax,
 		LiveEach: liveEach, Log: log,
 	})

@@ -37,8 +37,8 @@ func (c *Console) routes() []route {
 		{method: "GET", path: "/transactions/{operation}", role: operator.Viewer, template: "transaction", live: true, embeds: true, show: c.transaction},
 		{method: "GET", path: "/transactions/{operation}/paper/{resource}", role: operator.Viewer, serve: c.showPaper},
 		{method: "POST", path: "/transactions/{operation}/retry", role: operator.Acting, act: c.retry},
+		{method: "POST", path: "/transactions/{operation}/decide", role: operator.Acting, act: c.decide},
 		{method: "GET", path: "/transactions/{operation}/documents/{resource}", role: operator.Viewer, serve: c.fetchDocument},
-
 		{method: "GET", path: "/transactions/{operation}/files/{what}", role: operator.Viewer, serve: c.fetchStored},
 
 		{method: "GET", path: "/deliveries", role: operator.Viewer, template: "deliveries", live: true, show: c.deliveries},

@@ -20,6 +20,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
+	"tributary/internal/recovery"
 	"tributary/internal/result"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -427,6 +428,29 @@ func (c *Console) retry(v *request) (string, error) {
 		return "", err
 	}
 	return Root + "/transactions/" + url.PathEscape(id) + "?notice=retried", nil
+}
+
+// decide takes an operator's word on a transaction that may be registered since
+// before a backup was restored, in one commit with its entry in the log.
+func (c *Console) decide(v *request) (string, error) {
+	id := v.r.PathValue("operation")
+	said := recovery.Word{Number: strings.TrimSpace(v.r.PostFormValue("number")), ID: strings.TrimSpace(v.r.PostFormValue("id"))}
+	switch v.r.PostFormValue("decision") {
+	case "adopt":
+		said.Adopt = true
+	case "file":
+		said = recovery.Word{}
+	default:
+		return "", fault.New(fault.Invalid, "Say whether the authority holds it already, or it is to be filed.")
+	}
+	err := c.cfg.Recovery.Decide(v.ctx, id, said, func(tx *db.Tx, h recovery.Held) error {
+		return c.cfg.Operators.RecordIn(tx, v.by(),
+			operator.Act{Action: "restored.decided", Subject: id, ClientID: h.ClientID, After: said})
+	})
+	if err != nil {
+		return "", err
+	}
+	return Root + "/transactions/" + url.PathEscape(id) + "?notice=decided", nil
 }
 
 // retryState is the part of an operation that a retry changes.

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
 )
 
 // Why an operation is not settled. One that waits for something has the name of
@@ -52,6 +53,9 @@ type Wait struct {
 	InWork   bool      // its lane is held right now
 	CanRetry bool      // Retry would change something
 	Release  bool      // it is set aside: Retry releases it
+	Decide   bool      // a person says whether the authority holds it already
+	Aside    bool      // of these: it waits for nothing else; otherwise its supplier is held, too
+	Document string    // number of the authority's document that may be its own; "" where it has no list
 	Do       string    // what a person can do about it; "": nothing
 	Calls    int       // about this operation that failed, in a row until now
 }
@@ -186,16 +190,30 @@ func waitOf(r db.Reader, s Summary) (*Wait, error) {
 		w.CanRetry = true
 		w.explain(s, lane, r.Now())
 	}
-	if s.Stage == filing.Quarantined {
-		why, err := adoption.WhyHeld(r, s.OperationID)
+	return w, w.findDecision(r, s)
+}
+
+// findDecision finds out whether a person has to say what became of an operation
+// when a backup was restored.
+func (w *Wait) findDecision(r db.Reader, s Summary) error {
+	switch s.Stage {
+	case filing.Quarantined:
+		held, waits, err := adoption.HeldOf(r, s.OperationID)
 		if err != nil {
-			return nil, fmt.Errorf("look for a decision: %w", err)
+			return fmt.Errorf("look for a decision: %w", err)
 		}
-		if why != "" {
-			w.CanRetry, w.Release, w.Text = false, false, "waiting for an operator's decision: "+why
+		if waits {
+			w.CanRetry, w.Release, w.Text = false, false, "waiting for an operator's decision: "+held.Why
+			w.Decide, w.Aside, w.Document = true, true, held.Number
 		}
+	case filing.Received, filing.Blocked:
+		at, held, err := hold.Of(r, s.ClientID, s.SupplierID)
+		if err != nil {
+			return fmt.Errorf("look for a hold: %w", err)
+		}
+		w.Decide = held && at.Reason == fault.Held
 	}
-	return w, nil
+	return nil
 }
 
 // explain says why an operation that its lane should move has not moved. The

@@ -2,15 +2,22 @@ package recovery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/filing/filingtest"
+	"tributary/internal/recovery"
 	"tributary/internal/transaction"
 )
 
@@ -161,4 +168,114 @@ func restorePayments(t *testing.T, x examples, numbered bool) {
 	}
 	once(t, a.Registered("MX"))
 	same(t, "documents", len(a.Registered("MX")), 4)
+}
+
+// ear is the address at which an authority calls: the same before a restore and
+// after it. It hands over what it hears as the inbox does.
+type ear struct {
+	pack  country.Pack
+	url   string
+	node  atomic.Pointer[node]
+	heard chan struct{} // something was
+}
+
+func listens(t *testing.T, pack country.Pack) *ear {
+	t.Helper()
+	e := &ear{pack: pack, heard: make(chan struct{}, 1)}
+	if pack.Callbacks == nil {
+		return e
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		n := e.node.Load()
+		at, absent := n.Atlas.Endpoint(pack.Code, false)
+		if err != nil || absent != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		list, reply, err := pack.Callbacks.Read(at, country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
+			Header: r.Header.Clone(), Body: body, At: time.Now()})
+		for _, m := range list {
+			err = errors.Join(err, n.DB.Write(r.Context(), func(tx *db.Tx) error {
+				_, err := n.HandleMessage(tx, country.Environment{Code: pack.Code}, country.Mailbox{}, m)
+				return err
+			}))
+		}
+		if err != nil {
+			reply.Status = http.StatusServiceUnavailable // it calls again
+		}
+		w.WriteHeader(reply.Status)
+		select {
+		case e.heard <- struct{}{}:
+		default:
+		}
+	}))
+	t.Cleanup(server.Close)
+	e.url = server.URL
+	return e
+}
+
+// hears lets a node hear what comes from now on.
+func (e *ear) hears(n *node) *node {
+	if e.url != "" {
+		n.Atlas.Configure(map[country.Environment]country.Setup{{Code: e.pack.Code}: {Version: 1, Callback: e.url}})
+		e.node.Store(n)
+	}
+	return n
+}
+
+// SdI decides after the restore: on a file that the backup knows as waiting, or on
+// one that is lost. Its word comes once, and its file is never handed over again.
+func TestTheMatrixOfRestoresWhileSdIDecides(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		t.Run(fmt.Sprintf("known=%v", known), func(t *testing.T) {
+			t.Parallel()
+			restoreUndecided(t, examplesOf(t, "IT"), known)
+		})
+	}
+}
+
+func restoreUndecided(t *testing.T, x examples, known bool) {
+	a := newAuthorities(t, x.pack)
+	s := a.Setup()
+	s.Master = filingtest.NewMaster(t)
+	url := dbtest.SQLiteURL(t)
+	ear := listens(t, x.pack)
+	n := ear.hears(newNode(t, dbtest.Open(t, db.Config{URL: url}), s)).Start()
+	supplier := n.Supplier("IT", "s1", x.company)
+	n.Succeeds(n.File(x.sale(t, supplier, "a", "M-1a")))
+	a.Script("IT", authority.Step{Outcome: authority.Suspend, Times: 1_000_000})
+	file := func(n *node) string { return n.File(x.sale(t, supplier, "b", "M-1b")) }
+	waits := func() {
+		id := file(n)
+		n.Until("it waits", func() bool { return n.Stage(id) == string(filing.Pending) })
+	}
+	var restored *db.DB
+	if known {
+		waits()
+		restored = copier(t, url)()
+	} else {
+		restored = copier(t, url)()
+		waits()
+	}
+	n.Stop()
+	m := ear.hears(restore(t, restored, s)).Start()
+	complete(m)
+	same(t, "state", restoredState(m, supplier), "unlisted")
+	a.Script("IT") // it decides now
+	for len(a.Registered("IT")) < 2 {
+		select {
+		case <-ear.heard:
+		case <-time.After(patience):
+			t.Fatal("SdI never decides")
+		}
+	}
+	id := file(m)
+	if !known {
+		must(t, m.Decide(t.Context(), id, recovery.Word{Adopt: true, Number: "M-1b", ID: "A-7"}, nil))
+	}
+	must(t, m.Recovery.Release(t.Context(), client, supplier, nil))
+	m.Ends(id, filing.Success, codesOf(m.Settled(id))...)
+	same(t, "what SdI holds", fmt.Sprint(a.Registered("IT")), "[M-1a M-1b]")
 }

@@ -28,7 +28,7 @@ func (s *Server) buildConsole(context.Context) (err error) {
 	}
 	cfg := console.Config{
 		DB: s.db, Operators: s.operators, Accounts: s.accounts, Endpoints: s.endpoints, Atlas: s.atlas,
-		Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups,
+		Transactions: s.service, Ledger: s.ledger, Recovery: s.recovery, Companies: s.company, Lookups: s.lookups,
 		Documents: s.docs, Hooks: s.hooks, Renderer: s.renderer, Version: s.cfg.Version, Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy, Secure: strings.HasPrefix(s.cfg.AdminURL, "https://"), Simulators: urlOf(s.sims),
 	}

@@ -128,6 +128,7 @@ type Node struct {
 	*recovery.Recovery
 	T         testing.TB
 	DB        *db.DB
+	Atlas     *country.Atlas
 	Companies *onboarding.Companies
 	Hooks     *webhook.Hooks
 	Alerts    *alert.Alerts
@@ -161,6 +162,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	log := slog.New(slog.NewTextHandler(n.Log, nil))
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: s.Packs, Simulators: s.Simulators})
 	Must(t, err)
+	n.Atlas = atlas
 	n.Alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	Must(t, err)
 	n.Hooks = newHooks(t, n, s)
