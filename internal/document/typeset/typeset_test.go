@@ -151,6 +151,20 @@ func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
 	}
 }
 
+// Words are broken before syllables, never between consonants that are one sound
+// or begin one together.
+func TestWordsAreBrokenBetweenSyllables(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{
+		"regis.tra.tion", "pro.gramme", "tech.nique", "Zucker", "Rechnungs.stel.lung", "Ver.hal.ten", "Ener.gie.ver.sor.gung",
+		"adminis.tra.ción", "fac.tura.ción", "com.pa.gnia", "sconto", "össze.sen", "регис.тра.ция", "υπη.ρεσία",
+	} {
+		if got := typeset.Syllables(strings.ReplaceAll(want, ".", "")); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestCleanKeepsWhatLettersNeedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
