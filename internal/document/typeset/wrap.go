@@ -190,6 +190,9 @@ func syllable(before, first, second, third rune) bool {
 		unicode.ToLower(first) == 'h' && !vowel(before) {
 		return false
 	}
+	if unicode.ToLower(before) == 's' && together(first, second) && unicode.ToLower(second) == 'h' {
+		return false // sch
+	}
 	return vowel(second) || together(first, second) && vowel(third)
 }
 
