@@ -172,3 +172,29 @@ func walk(t *testing.T, suffix string, visit func(path string, text []byte)) {
 		t.Fatal(err)
 	}
 }
+
+// Phrases in which readers stumbled, told better since: none comes back, in texts
+// of the program or in its pages.
+func TestPhrasesInWhichReadersStumbledAreGone(t *testing.T) {
+	t.Parallel()
+	gone := regexp.MustCompile(`(?i)has no address for this kind|filing goes on with|could not be prepared or was not taken` +
+		`|failed calls in a row"|the document is made again when|is set aside until|"Taken by|exact bytes were made` +
+		`|": not taken|what the client was told\.|An event follows|does not say what became|or the beginning of a word of one"` +
+		`|the chosen"|Retry all that|Found by number|open breaker, probed|window of time"|in the foot"|Logo stands"|"At once"` +
+		`|Requests a second|Years that records|differ from ours:|"its own address|of a country to take it|on their way"` +
+		`|a supplier of some countries|is not right\."|minutes of rest|goes again by itself|lane paused` +
+		`|did not end well|the service does not take it|given up after %|call is not valid|its schema is made|Forget nothing of` +
+		`|is not there"|filed when it no longer|Make a document known|without storing it"|alone in work when|brought nothing;`)
+	for _, ending := range []string{".go", ".html", ".txt"} {
+		walk(t, ending, func(path string, text []byte) {
+			if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+				return
+			}
+			for line := range strings.Lines(string(text)) {
+				if words := gone.FindString(line); words != "" && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+					t.Errorf("%s says %q again: %s", path, words, strings.TrimSpace(line))
+				}
+			}
+		})
+	}
+}

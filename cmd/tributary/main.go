@@ -161,8 +161,18 @@ type command struct {
 	args []string // as they were given
 }
 
-// explain prints an error for a person: every fault on its own line.
+// explain prints an error for a person: every fault on its own line, then what to
+// do about each kind of them; of a wrong command line, where its help is.
 func explain(w io.Writer, err error) {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		name := "tributary"
+		if at := wrong.Context.Selected(); at != nil {
+			name = at.FullPath()
+		}
+		fmt.Fprintf(w, "tributary: %v\n  See %s --help.\n", err, name)
+		return
+	}
 	var e *fault.Error
 	if !errors.As(err, &e) || len(e.Faults) == 0 {
 		fmt.Fprintln(w, "tributary:", err)
@@ -171,6 +181,9 @@ func explain(w io.Writer, err error) {
 	fmt.Fprintln(w, "tributary:", e.Message)
 	for _, f := range e.Faults {
 		fmt.Fprintln(w, "  "+f.Message)
+	}
+	for _, m := range fault.Advice(e.Faults) {
+		fmt.Fprintf(w, "%s: %s\n", m.Code, m.Action)
 	}
 }
 

@@ -161,7 +161,7 @@ func signsInWith(p operator.Operator) string {
 		first += ", app"
 	}
 	if p.Passkeys > 0 {
-		first += fmt.Sprintf(", %d passkeys", p.Passkeys)
+		first += ", " + fault.Count(p.Passkeys, "passkey")
 	}
 	return first
 }

@@ -294,7 +294,7 @@ func (m *migrateCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
+	fmt.Fprintf(c.out, "the schema is up to date (%s applied)\n", fault.Count(steps, "step"))
 	if roles.Serve != "" {
 		fmt.Fprintf(c.out, "serving role %s: use it in --database of serve and all other commands\n", roles.Serve)
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +25,32 @@ func TestHelpExplainsCommands(t *testing.T) {
 }
 
 // The script of bash is run by bash; the others are made from the same list.
+// Every command says what to do about what the service found wrong, and where the
+// help is of one that was called wrongly.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"message":"invalid query","errors":[
+			{"code":"field_not_valid","type":"validation","field":"status","message":"status must be one of SUCCESS, FAILURE"}]}`)
+	}))
+	defer srv.Close()
+	flags := []string{"--url", srv.URL, "--api-key", testKey}
+	for _, args := range [][]string{{"list", "--status", "X"}, {"companies"}, {"events"}, {"get", "sale-1"}, {"series", "list"}} {
+		code, out, errs := call(t, append(args, flags...)...)
+		if code == 0 || !strings.Contains(errs, "  status must be one of SUCCESS, FAILURE\nfield_not_valid: Correct the value.\n") {
+			t.Errorf("%v: %d %s%s", args, code, out, errs)
+		}
+	}
+	for command, help := range map[string]string{"nonsense": "tributary", "list --nonsense": "tributary list",
+		"client create --nonsense": "tributary client create"} {
+		code, _, errs := call(t, strings.Fields(command)...)
+		if code != exitUsage || !strings.Contains(errs, "\n  See "+help+" --help.\n") {
+			t.Errorf("%s: %d %s", command, code, errs)
+		}
+	}
+}
+
 func TestShellsCompleteCommandsAndFlags(t *testing.T) {
 	_, script, _ := call(t, "completion", "bash")
 	at := filepath.Join(t.TempDir(), "completion")

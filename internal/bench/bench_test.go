@@ -71,7 +71,7 @@ func hasEveryFigure(t *testing.T, report *Report, stored bool) {
 		"submits_stored_to_empty",
 		"burst_submits_per_second", "burst_submit_p99", "settled_per_second", "settled_per_second_stored",
 		"settled_stored_to_empty", "submit_to_webhook_per_second",
-		"submit_to_webhook_p50", "submit_to_webhook_p99", "deliveries_per_second", "pdf_per_second",
+		"submit_to_webhook_p50", "submit_to_webhook_p99", "webhook_first_try_p99_half_load", "webhook_first_try_p99_burst", "deliveries_per_second", "pdf_per_second",
 		"filings_prepared_per_second", "resident_memory_full_load", "resident_memory_peak",
 		"large_documents_per_second", "resident_memory_large_documents",
 	} {

@@ -42,7 +42,7 @@ func (r *run) burst(ctx context.Context) error {
 	if err == nil {
 		err = box.wait(ctx, taken)
 	}
-	rest := time.Since(over)
+	rest, first := time.Since(over), box.firstTries()
 	if err := errors.Join(err, s.close()); err != nil {
 		return err
 	}
@@ -50,5 +50,6 @@ func (r *run) burst(ctx context.Context) error {
 	r.report.add("burst_submit_p99", ms(o.percentile(.99)), "ms")
 	r.report.add("burst_worked_off_meanwhile_per_second", float64(meanwhile)/o.took.Seconds(), "1/s")
 	r.report.add("burst_worked_off_per_second", float64(int64(taken)-meanwhile)/rest.Seconds(), "1/s")
+	r.report.add("webhook_first_try_p99_burst", ms(first.percentile(.99)), "ms")
 	return nil
 }

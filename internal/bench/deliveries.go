@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,6 +53,7 @@ type mailbox struct {
 	mu      sync.Mutex
 	begun   map[string]time.Time
 	arrived map[string]time.Time
+	first   []time.Duration // from an event to its first try
 	count   atomic.Int64
 	news    chan struct{}
 }
@@ -76,11 +79,13 @@ func (m *mailbox) receive(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		return
 	}
-	_, rest, _ := strings.Cut(string(text), `"resource_id":"`)
-	id, _, _ := strings.Cut(rest, `"`)
+	id, event := member(text, "resource_id"), member(text, "webhook_id")
 	m.mu.Lock()
 	if _, twice := m.arrived[id]; !twice {
 		m.arrived[id] = now
+		if made, ok := madeAt(event); ok {
+			m.first = append(m.first, max(now.Sub(made), 0))
+		}
 		m.count.Add(1)
 	}
 	m.mu.Unlock()
@@ -88,6 +93,27 @@ func (m *mailbox) receive(w http.ResponseWriter, req *http.Request) {
 	case m.news <- struct{}{}:
 	default:
 	}
+}
+
+// member is the value of one member of a notification; no value has quotes.
+func member(text []byte, name string) string {
+	_, rest, _ := strings.Cut(string(text), `"`+name+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// madeAt is when an event was made: its webhook_id begins with the millisecond.
+func madeAt(webhookID string) (time.Time, bool) {
+	ms, err := strconv.ParseInt(webhookID[:min(len(webhookID), 12)], 16, 64)
+	return time.UnixMilli(ms), err == nil
+}
+
+// firstTries are the times from events to their first tries.
+func (m *mailbox) firstTries() (o outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.times = slices.Sorted(slices.Values(m.first))
+	return o
 }
 
 // sent notes when a sale left the client.

@@ -11,6 +11,8 @@ import (
 	"tributary/internal/server"
 )
 
+const toldSeconds = 10
+
 // journeys measures submit → authority → settled, and the same with document and webhook.
 func (r *run) journeys(ctx context.Context) error {
 	s, err := r.open(ctx, "settled", nil)
@@ -66,6 +68,28 @@ func (r *run) toldJourney(ctx context.Context) error {
 	r.report.add("submit_to_webhook_per_second", whole.rate(), "1/s")
 	r.report.add("submit_to_webhook_p50", ms(arrivals.percentile(.5)), "ms")
 	r.report.add("submit_to_webhook_p99", ms(arrivals.percentile(.99)), "ms")
+	return r.toldAtHalf(ctx, whole.rate()/2)
+}
+
+// toldAtHalf measures how long an event waits for its first try while sales come
+// at half the pace that the whole journey has.
+func (r *run) toldAtHalf(ctx context.Context, rate float64) error {
+	box := newMailbox()
+	defer box.close()
+	s, err := r.open(ctx, "told-half", func(c *server.Config) { c.DemoUseCase, c.WebhookURL = country.Both, box.url() })
+	if err != nil {
+		return err
+	}
+	l := r.lasting(submitLoad(s, "told-half"), toldSeconds)
+	l.every = time.Duration(float64(time.Second) / rate)
+	o, err := l.run(ctx)
+	if err == nil {
+		err = box.wait(ctx, o.requests-o.refused-o.failed)
+	}
+	if err := errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	r.report.add("webhook_first_try_p99_half_load", ms(box.firstTries().percentile(.99)), "ms")
 	return nil
 }
 

@@ -22,6 +22,8 @@ var goals = map[string]goal{
 	"submit_p99_half_load":            {sqlite: 15, postgres: 15, below: true},
 	"settled_per_second":              {sqlite: 4000, postgres: 3500},
 	"submit_to_webhook_per_second":    {sqlite: 1600, postgres: 1200},
+	"webhook_first_try_p99_half_load": {sqlite: 5000, postgres: 5000, below: true},
+	"webhook_first_try_p99_burst":     {sqlite: 30000, postgres: 30000, below: true},
 	"submits_stored_to_empty":         {sqlite: 0.95, postgres: 0.95},
 	"settled_stored_to_empty":         {sqlite: 0.93, postgres: 0.93},
 	"resident_memory_full_load":       {sqlite: 200, postgres: 200, below: true},

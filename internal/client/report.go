@@ -138,16 +138,12 @@ func printRows(w io.Writer, rows []Row) error {
 
 // printHints says once of each error that is shown what to do about it.
 func printHints(w io.Writer, rows []Row) {
-	found := map[fault.Code]bool{}
+	var all []fault.Fault
 	for _, r := range rows {
-		for _, f := range r.Errors {
-			found[f.Code] = found[f.Code] || f.Type != fault.Warning
-		}
+		all = append(all, r.Errors...)
 	}
-	for _, m := range fault.Codes() {
-		if found[m.Code] {
-			fmt.Fprintf(w, "%s: %s\n", m.Code, m.Action)
-		}
+	for _, m := range fault.Advice(all) {
+		fmt.Fprintf(w, "%s: %s\n", m.Code, m.Action)
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 type chosenBody struct {
 	Act   string
 	Rows  []chosenRow
-	Count int // rows that the action does something with
+	Count int  // rows that the action does something with
+	More  bool // more rows match than one action takes
 	Back  string
 }
 
@@ -54,6 +55,16 @@ func (c *Console) chosen(v *request) (page, error) {
 		p.Title, p.Place, p.Crumbs = "Redeliver selected webhooks", "Deliveries", []crumb{{"Deliveries", Root + "/deliveries"}}
 	}
 	var err error
+	if query.Get("all") != "" {
+		var field string
+		var ids []string
+		if field, ids, body.More, err = c.matching(v, body.Back); err != nil {
+			return p, err
+		}
+		query.Del("o")
+		query.Del("e")
+		query[field] = ids
+	}
 	if body.Rows, err = c.chosenRows(v, query); err != nil {
 		return p, err
 	}

@@ -22,8 +22,9 @@ type deliveriesBody struct {
 	Receivers []receiverRow
 	Events    []webhook.EventRow
 	NextAt    string
-	Client    string
-	Status    string
+	Form      eventsForm
+	Faults    []fault.Fault
+	Order     order
 	Clients   []account.Client
 	Replays   []webhook.Replay
 	Probes    map[string]time.Time // by webhook_id, where a breaker is open
@@ -32,14 +33,41 @@ type deliveriesBody struct {
 	Acts      []string
 }
 
+// eventsForm is what narrows the list of events, as it stands in the address.
+type eventsForm struct{ Client, Status, From, To string }
+
+func readEvents(query url.Values) eventsForm {
+	return eventsForm{Client: query.Get("client"), Status: query.Get("status"), From: query.Get("from"), To: query.Get("to")}
+}
+
+func (f eventsForm) client() string { return cmp.Or(f.Client, webhook.AnyClient) }
+
+func (f eventsForm) filter() (webhook.Filter, []fault.Fault) {
+	q := webhook.Filter{Status: f.Status}
+	var faults []fault.Fault
+	q.From, q.To, faults = stretch(f.From, f.To, "")
+	if !q.To.IsZero() {
+		q.To = q.To.Add(-time.Second) // of events it is inclusive
+	}
+	return q, faults
+}
+
+// eventColumns are those by which the list of events can be sorted.
+var eventColumns = columns[webhook.EventRow]{
+	"event":    func(a, b webhook.EventRow) int { return cmp.Compare(a.EventType, b.EventType) },
+	"status":   func(a, b webhook.EventRow) int { return cmp.Compare(a.Status, b.Status) },
+	"attempts": func(a, b webhook.EventRow) int { return cmp.Compare(a.Tries, b.Tries) },
+	"response": func(a, b webhook.EventRow) int { return cmp.Compare(a.LastStatus, b.LastStatus) },
+	"created":  func(a, b webhook.EventRow) int { return a.CreatedAt.Compare(b.CreatedAt) },
+	"next":     func(a, b webhook.EventRow) int { return a.NextTryAt.Compare(b.NextTryAt) },
+}
+
 func (c *Console) deliveries(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now(),
-		Here: Root + "/deliveries", Acts: []string{actRedeliver}}
-	if kept := (url.Values{"client": {body.Client}, "status": {body.Status}}); body.Client != "" || body.Status != "" {
-		body.Here += "?" + kept.Encode()
-	}
-	p := page{Title: "Deliveries", Place: "Deliveries", Client: body.Client, Body: body}
+	f := readEvents(query)
+	body := &deliveriesBody{Form: f, Now: c.now(), Order: readOrder(v, Root+"/deliveries"), Acts: []string{actRedeliver}}
+	body.Here = body.Order.here()
+	p := page{Title: "Deliveries", Place: "Deliveries", Client: f.Client, Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
 		return p, err
@@ -50,15 +78,17 @@ func (c *Console) deliveries(v *request) (page, error) {
 	if body.Replays, err = c.cfg.Hooks.Replays(v.ctx, replaysShown); err != nil {
 		return p, err
 	}
-	var next string
-	defer func() { body.Probes = c.probesOf(v, body.Events) }()
-	body.Events, next, err = c.cfg.Hooks.List(v.ctx, cmp.Or(body.Client, webhook.AnyClient),
-		webhook.Filter{Status: body.Status, Limit: 50, After: query.Get("after")})
-	if next != "" {
-		query.Set("after", next)
-		query.Del("seen")
-		body.NextAt = Root + "/deliveries?" + query.Encode()
+	q, faults := f.filter()
+	if body.Faults = faults; len(faults) > 0 {
+		return p, nil
 	}
+	body.Events, body.NextAt, err = inOrder(&body.Order, query.Get("after"), eventColumns,
+		func(after string, limit int) ([]webhook.EventRow, string, error) {
+			q.After, q.Limit = after, cmp.Or(limit, sortedPage)
+			return c.cfg.Hooks.List(v.ctx, f.client(), q)
+		})
+	body.NextAt = body.Order.next(body.NextAt)
+	body.Probes = c.probesOf(v, body.Events)
 	return p, err
 }
 

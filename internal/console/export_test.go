@@ -2,6 +2,7 @@ package console
 
 import (
 	"html/template"
+	"strconv"
 	"time"
 
 	"tributary/internal/operator"
@@ -12,6 +13,26 @@ type Route struct {
 	Method, Path string
 	Role         operator.Role
 	Live         bool
+}
+
+// SortedMax is how many rows a list sorts.
+const SortedMax = sortedMax
+
+// Sorted sorts a list of so many numbers, of which the newest is 0, and answers a page.
+func Sorted(by, after string, count int) (page []int, on string, more bool) {
+	o := order{By: by}
+	page, on, _ = inOrder(&o, after, columns[int]{"number": func(a, b int) int { return a - b }},
+		func(after string, limit int) (some []int, next string, err error) {
+			from, _ := strconv.Atoi(after)
+			for i := from; i < min(from+limit, count); i++ {
+				some = append(some, i)
+			}
+			if from+limit < count {
+				next = strconv.Itoa(from + limit)
+			}
+			return some, next, nil
+		})
+	return page, on, o.More
 }
 
 // Routes lists the table.

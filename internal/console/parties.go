@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -13,6 +14,28 @@ import (
 
 const endingDaysMax = 3650
 
+// companyColumns are those by which the list of suppliers can be sorted.
+var companyColumns = columns[onboarding.AnyCompany]{
+	"name":    func(a, b onboarding.AnyCompany) int { return alphabetical(a.LegalName, b.LegalName) },
+	"country": func(a, b onboarding.AnyCompany) int { return cmp.Compare(a.Meta.CountryCode, b.Meta.CountryCode) },
+	"tax": func(a, b onboarding.AnyCompany) int {
+		return alphabetical(a.TaxInformation.TaxNumber, b.TaxInformation.TaxNumber)
+	},
+	"client":  func(a, b onboarding.AnyCompany) int { return alphabetical(a.ClientID, b.ClientID) },
+	"status":  func(a, b onboarding.AnyCompany) int { return cmp.Compare(a.Status, b.Status) },
+	"changed": func(a, b onboarding.AnyCompany) int { return time.Time(a.UpdatedAt).Compare(time.Time(b.UpdatedAt)) },
+}
+
+// batchColumns are those by which the list of lookups can be sorted.
+var batchColumns = columns[lookup.AnyBatch]{
+	"client":    func(a, b lookup.AnyBatch) int { return alphabetical(a.ClientID, b.ClientID) },
+	"status":    func(a, b lookup.AnyBatch) int { return cmp.Compare(a.Status, b.Status) },
+	"answered":  func(a, b lookup.AnyBatch) int { return cmp.Compare(a.Answered, b.Answered) },
+	"numbers":   func(a, b lookup.AnyBatch) int { return cmp.Compare(a.Entries, b.Entries) },
+	"requested": func(a, b lookup.AnyBatch) int { return a.RequestedAt.Compare(b.RequestedAt) },
+	"finished":  func(a, b lookup.AnyBatch) int { return a.EndedAt.Compare(b.EndedAt) },
+}
+
 type suppliersBody struct {
 	List      []onboarding.AnyCompany
 	NextAt    string
@@ -20,6 +43,7 @@ type suppliersBody struct {
 	Country   string
 	Text      string
 	Ending    string
+	Order     order
 	Clients   []account.Client
 	Countries []countryOption
 	Now       time.Time
@@ -28,10 +52,9 @@ type suppliersBody struct {
 func (c *Console) suppliers(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &suppliersBody{Client: query.Get("client"), Country: query.Get("country"), Text: query.Get("q"),
-		Ending: query.Get("ending"), Now: c.now()}
+		Ending: query.Get("ending"), Now: c.now(), Order: readOrder(v, Root+"/suppliers")}
 	p := page{Title: "Suppliers", Place: "Suppliers", Body: body}
-	f := onboarding.AnyFilter{ClientID: body.Client, Country: body.Country, Text: body.Text, Limit: 50,
-		Cursor: query.Get("after")}
+	f := onboarding.AnyFilter{ClientID: body.Client, Country: body.Country, Text: body.Text}
 	if days, err := strconv.Atoi(body.Ending); err == nil && days > 0 && days <= endingDaysMax {
 		f.EndingBefore = body.Now.AddDate(0, 0, days)
 	}
@@ -43,16 +66,17 @@ func (c *Console) suppliers(v *request) (page, error) {
 		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
 	}
 	if f.Text != "" {
-		if f.OrIDs, err = c.cfg.Ledger.Namesakes(v.ctx, f.Text, f.Limit); err != nil {
+		if f.OrIDs, err = c.cfg.Ledger.Namesakes(v.ctx, f.Text, sortedPage); err != nil {
 			return p, err
 		}
 	}
 	var next string
-	body.List, next, err = c.cfg.Companies.ListAny(v.ctx, f)
-	if next != "" {
-		query.Set("after", next)
-		body.NextAt = Root + "/suppliers?" + query.Encode()
-	}
+	body.List, next, err = inOrder(&body.Order, query.Get("after"), companyColumns,
+		func(after string, limit int) ([]onboarding.AnyCompany, string, error) {
+			f.Cursor, f.Limit = after, cmp.Or(limit, sortedPage)
+			return c.cfg.Companies.ListAny(v.ctx, f)
+		})
+	body.NextAt = body.Order.next(next)
 	return p, err
 }
 
@@ -96,25 +120,25 @@ type lookupsBody struct {
 	NextAt  string
 	Client  string
 	Status  string
+	Order   order
 	Clients []account.Client
 }
 
 func (c *Console) lookups(v *request) (page, error) {
 	query := v.r.URL.Query()
-	body := &lookupsBody{Client: query.Get("client"), Status: query.Get("status")}
+	body := &lookupsBody{Client: query.Get("client"), Status: query.Get("status"), Order: readOrder(v, Root+"/lookups")}
 	p := page{Title: "Lookups", Place: "Lookups", Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
 		return p, err
 	}
 	var next string
-	body.List, next, err = c.cfg.Lookups.ListAny(v.ctx,
-		lookup.AnyFilter{ClientID: body.Client, Status: lookup.Progress(body.Status), Limit: 50, Cursor: query.Get("after")})
-	if next != "" {
-		query.Set("after", next)
-		query.Del("seen")
-		body.NextAt = Root + "/lookups?" + query.Encode()
-	}
+	body.List, next, err = inOrder(&body.Order, query.Get("after"), batchColumns,
+		func(after string, limit int) ([]lookup.AnyBatch, string, error) {
+			return c.cfg.Lookups.ListAny(v.ctx, lookup.AnyFilter{ClientID: body.Client, Status: lookup.Progress(body.Status),
+				Limit: cmp.Or(limit, sortedPage), Cursor: after})
+		})
+	body.NextAt = body.Order.next(next)
 	return p, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -29,17 +30,25 @@ import (
 // searchForm is a search as it stands in the address.
 type searchForm struct {
 	Text, Status, Stage, Country, Client, Kind, Amount, From, To, Reason, Environment string
+	Supplier, Number, Error, DatedFrom, DatedTo                                       string
 }
 
 func readSearch(query url.Values) searchForm {
 	return searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"),
 		Country: query.Get("country"), Client: query.Get("client"),
 		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"),
-		Reason: query.Get("reason"), Environment: query.Get("environment")}
+		Reason: query.Get("reason"), Environment: query.Get("environment"),
+		Supplier: query.Get("supplier"), Number: query.Get("number"), Error: query.Get("error"),
+		DatedFrom: query.Get("dated_from"), DatedTo: query.Get("dated_to")}
 }
 
 // Narrowed reports whether anything was asked for.
 func (f searchForm) Narrowed() bool { return f != searchForm{} }
+
+// More reports whether a filter is set that is folded away otherwise.
+func (f searchForm) More() bool {
+	return f.Number+f.Kind+f.Stage+f.Error+f.Environment+f.Amount+f.DatedFrom+f.DatedTo != ""
+}
 
 type transactionsBody struct {
 	Form      searchForm
@@ -50,6 +59,8 @@ type transactionsBody struct {
 	Lines     []ledger.Line
 	Views     []view
 	Reasons   []ledger.Meaning
+	Errors    []fault.CodeMeaning
+	Order     order
 	NextAt    string
 	ExportAt  string
 	Here      string // the address of the list, without its place in it
@@ -74,22 +85,39 @@ func kindOptions() []transaction.Kind {
 		transaction.Backfill, transaction.PaymentReport, transaction.Period}
 }
 
+// lineColumns are those by which the list of transactions can be sorted.
+var lineColumns = columns[ledger.Line]{
+	"number": func(a, b ledger.Line) int {
+		return alphabetical(cmp.Or(a.Number, a.TransactionID), cmp.Or(b.Number, b.TransactionID))
+	},
+	"status": func(a, b ledger.Line) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
+	},
+	"total": func(a, b ledger.Line) int {
+		known := func(l ledger.Line) int64 {
+			if l.Total == nil {
+				return math.MinInt64
+			}
+			return *l.Total
+		}
+		return cmp.Compare(known(a), known(b))
+	},
+	"customer": func(a, b ledger.Line) int { return alphabetical(a.Customer, b.Customer) },
+	"supplier": func(a, b ledger.Line) int { return alphabetical(a.Supplier, b.Supplier) },
+	"client":   func(a, b ledger.Line) int { return alphabetical(a.ClientID, b.ClientID) },
+	"dated":    func(a, b ledger.Line) int { return a.DatedAt.Compare(b.DatedAt) },
+	"accepted": func(a, b ledger.Line) int { return a.AcceptedAt.Compare(b.AcceptedAt) },
+}
+
 // transactions is the search. Everything it depends on is in the address, so a
 // search can be kept and passed on.
 func (c *Console) transactions(v *request) (page, error) {
 	query := v.r.URL.Query()
 	f := readSearch(query)
 	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(),
-		Here: Root + "/transactions", Acts: []string{actRetry, actRedeliver}}
-	kept := maps.Clone(query)
-	for _, name := range []string{"after", "notice", "seen"} {
-		kept.Del(name)
-	}
-	body.ExportAt = Root + "/transactions.csv?" + kept.Encode()
-	if len(kept) > 0 {
-		body.Query = kept.Encode()
-		body.Here += "?" + body.Query
-	}
+		Errors: fault.Codes(), Order: readOrder(v, Root+"/transactions"), Acts: []string{actRetry, actRedeliver}}
+	body.Here, body.Query = body.Order.here(), body.Order.query.Encode()
+	body.ExportAt = Root + "/transactions.csv?" + body.Query
 	p := page{Title: "Transactions", Place: "Transactions", Client: f.Client, Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
@@ -99,35 +127,33 @@ func (c *Console) transactions(v *request) (page, error) {
 		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
 	}
 	q, faults := f.query()
-	q.After = query.Get("after")
 	if body.Faults = faults; len(faults) > 0 {
 		return p, nil
 	}
-	body.Page, err = c.cfg.Ledger.Search(v.ctx, q)
+	lines, after, err := inOrder(&body.Order, query.Get("after"), lineColumns,
+		func(after string, limit int) ([]ledger.Line, string, error) {
+			q.After, q.Limit = after, limit
+			var err error
+			if body.Page, err = c.cfg.Ledger.Search(v.ctx, q); err != nil {
+				return nil, "", err
+			}
+			lines, err := c.cfg.Ledger.Lines(v.ctx, body.Page.List)
+			return lines, body.Page.Next, err
+		})
 	if fault.KindOf(err) == fault.Invalid {
 		body.Faults = faultsOf(err)
 		return p, nil
 	}
-	if err != nil {
-		return p, err
-	}
-	if body.Lines, err = c.cfg.Ledger.Lines(v.ctx, body.Page.List); err != nil {
-		return p, err
-	}
-	if body.Page.Next != "" {
-		query.Set("after", body.Page.Next)
-		query.Del("notice")
-		query.Del("seen")
-		body.NextAt = Root + "/transactions?" + query.Encode()
-	}
-	return p, nil
+	body.Lines, body.NextAt = lines, body.Order.next(after)
+	return p, err
 }
 
 // query reads the form; a field that cannot be understood is told, not ignored.
 func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
 	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage),
 		Country:  strings.ToUpper(f.Country),
-		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason)}
+		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason),
+		Supplier: f.Supplier, Number: f.Number, Error: fault.Code(f.Error)}
 	switch f.Environment {
 	case "":
 	case "live", "test":
@@ -143,18 +169,27 @@ func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
 		}
 		q.Amount = &amount
 	}
+	var wrong []fault.Fault
+	q.From, q.To, wrong = stretch(f.From, f.To, "")
+	faults = append(faults, wrong...)
+	q.DatedFrom, q.DatedTo, wrong = stretch(f.DatedFrom, f.DatedTo, "dated_")
+	return q, append(faults, wrong...)
+}
+
+// stretch reads two fields of a form: from inclusive, to exclusive, where a day is
+// meant as a whole.
+func stretch(from, to, prefix string) (begin, end time.Time, faults []fault.Fault) {
+	const how = "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"
 	var err error
-	if q.From, err = readMoment(f.From); err != nil {
-		faults = append(faults, fault.At("from", fault.FieldNotValid,
-			"must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+	if begin, err = readMoment(from); err != nil {
+		faults = append(faults, fault.At(prefix+"from", fault.FieldNotValid, how))
 	}
-	if q.To, err = readMoment(f.To); err != nil {
-		faults = append(faults, fault.At("to", fault.FieldNotValid,
-			"must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
-	} else if len(f.To) == len(time.DateOnly) {
-		q.To = q.To.AddDate(0, 0, 1) // a day is meant whole
+	if end, err = readMoment(to); err != nil {
+		faults = append(faults, fault.At(prefix+"to", fault.FieldNotValid, how))
+	} else if len(to) == len(time.DateOnly) {
+		end = end.AddDate(0, 0, 1)
 	}
-	return q, faults
+	return begin, end, faults
 }
 
 // minorUnits reads an amount as printed, 1 227.10 or 1227,10, into minor units:

@@ -154,7 +154,7 @@ func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told 
 	case left <= endBroken:
 		d.say(Fail, about{check: check, subject: subject, fix: fix}, "expires in %s", left.Round(time.Minute))
 	case left <= endDoubtful:
-		d.say(Warn, about{check: check, subject: subject, fix: fix}, "expires in %d days", int(left.Hours()/24))
+		d.say(Warn, about{check: check, subject: subject, fix: fix}, "expires in %s", fault.Count(int(left.Hours()/24), "day"))
 	default:
 		return false
 	}

@@ -43,7 +43,7 @@ func (d *doctor) checkRetention(ctx context.Context) {
 	if ago > lateRound {
 		verdict, what.fix = Warn, "start a node with --role worker, or check why the running one does not work"
 	}
-	d.say(verdict, what, "the last run was %s ago: deleted %d records, %d events, %d delivery attempts, %d calls; clients on legal hold: %d",
+	d.say(verdict, what, "the last run was %s ago; deleted records: %d, events: %d, delivery attempts: %d, calls: %d; clients on legal hold: %d",
 		ago, n.Operations, n.Events, n.Tries, n.Calls, len(last[0].Held))
 }
 

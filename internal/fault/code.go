@@ -73,6 +73,20 @@ func Codes() (list []CodeMeaning) {
 	return list
 }
 
+// Advice explains the codes of some faults, each once; warnings need no advice.
+func Advice(faults []Fault) (list []CodeMeaning) {
+	found := map[Code]bool{}
+	for _, f := range faults {
+		found[f.Code] = found[f.Code] || f.Type != Warning
+	}
+	for _, m := range Codes() {
+		if found[m.Code] {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 //go:embed codes.txt
 var codes string
 

@@ -27,7 +27,8 @@ func (v *visit) mindBreaker() {
 	v.behind = true
 	v.countFailure(errors.New(open.Last))
 	v.reason = open.Reason
-	v.trouble = fmt.Sprintf("%s (one of %d calls in a row that brought nothing; the authority is tried again for all suppliers at %s)", open.Last, open.Calls, result.Stamp(open.Next))
+	v.trouble = fmt.Sprintf("%s (%s failed in a row; next attempt for all suppliers at %s)", open.Last,
+		fault.Count(int(open.Calls), "call"), result.Stamp(open.Next))
 	v.backOff()
 	v.restUntil(open.Next)
 }

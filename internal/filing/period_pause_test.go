@@ -8,7 +8,10 @@ import (
 
 	"tributary/internal/authority"
 	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing/filingtest"
 	"tributary/internal/transaction"
 )
 
@@ -51,4 +54,26 @@ func TestAPauseAfterARefusalIsKeptWhateverWakesThePeriod(t *testing.T) {
 		return one[int64](t, d, "SELECT count(*) FROM period_documents WHERE state IN ('accepted', 'withdrawn')") == 3
 	})
 	n.Until("the failures are forgotten", func() bool { return one[int64](t, d, "SELECT failures FROM periods") == 0 })
+}
+
+// A clock that was a year ahead has put periods off: with the right time one that
+// has ended is closed by the next start, its pause included, and one that is still
+// open is due at its end.
+func TestAfterAClockThatWasAheadPeriodsEndInTime(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newAuthorities(t)
+		n := newNode(t, d, a.Setup()).Start()
+		s, open := n.Supplier(byNumber, "s1", gathers(country.Daily)), n.Supplier(byNumber, "s2", gathers(country.Daily))
+		n.Succeeds(n.File(invoice(byNumber, s, "t1")), fault.WaitsForPeriod)
+		n.Succeeds(n.File(invoice(byNumber, open, "t2")), fault.WaitsForPeriod)
+		n.Stop()
+		ahead, end := db.Micros(d.Now().AddDate(1, 0, 0)), db.Micros(d.Now().AddDate(0, 0, 5))
+		filingtest.ExecSQL(t, d, "UPDATE periods SET due_at = $1, retry_at = $1", ahead)
+		filingtest.ExecSQL(t, d, "UPDATE periods SET ends_at = $1 WHERE supplier_id = $2", end, open)
+		next := newNode(t, d, a.Setup()).Start()
+		holds(next, a, "D20260301-EUR-1 PERIOD 22710")
+		same(t, "when the open one is due", one[int64](t, d, "SELECT due_at FROM periods WHERE closed_at IS NULL"), end)
+		next.Stop()
+	})
 }

@@ -219,7 +219,8 @@ func quarantine(ctx context.Context, v *visit, ops []*op) (rest []*op, err error
 	err = v.commit(ctx, func(time.Time) []transition { return aside(v, bad) }, func(tx *db.Tx) error {
 		for _, o := range bad {
 			if err := v.s.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.ID,
-				fmt.Sprintf("operation %s was alone in work when the process ended %d times; it is set aside in stage %s", o.ID, crashesMax, o.stage)); err != nil {
+				fmt.Sprintf("operation %s is quarantined in stage %s: the service crashed %d times while processing it", o.ID, o.stage,
+					crashesMax)); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,8 @@ var mailboxQueue = &lease.Queue[mailbox]{
 	Table: "inbox_mailboxes", ID: "mailbox", Key: "mailbox",
 	Columns: "country, live, client_id, company_id, cursor, failures, failing_since", Scan: scanMailbox,
 	Group: "|", // a mailbox begins with its client
+	// A country may look less often: a look that comes early finds what there is.
+	Longest: fmt.Sprint((2 * lookPauseMax).Microseconds()),
 }
 
 // mailbox is one as it is looked into.

@@ -52,6 +52,8 @@ type Queue[T any] struct {
 	// Longest is how far ahead, in microseconds, a row may be due by a pause of its own, or the lease of who holds it: an
 	// expression of its columns. What is due later a wrong clock has put off. "": nobody can say.
 	Longest string
+	// Recalled is when such a row is due instead: an expression of its columns and of $1, which is now. "": now.
+	Recalled string
 	// one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
 	Group string
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,7 +15,7 @@ import (
 func (q *Queue[T]) recall(ctx context.Context, d *db.DB) error {
 	var texts []string
 	if q.Longest != "" {
-		texts = append(texts, "UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL,"+
+		texts = append(texts, "UPDATE "+q.Table+" SET due_at = "+cmp.Or(q.Recalled, "$1")+", lease_until = NULL, lease_node = NULL,"+
 			" lease_token = lease_token + 1 WHERE due_at > $1 AND due_at > $1 + ("+q.Longest+")")
 	}
 	if q.Feed != nil && q.Feed.Longest != "" {

@@ -44,10 +44,18 @@ type Query struct {
 	Kind     transaction.Kind
 	Live     *bool      // nil: live and test
 	Reason   fault.Code // why it waits
+	Error    fault.Code // among what its result says
 	Amount   *int64     // the total; its sign does not matter
-	From, To time.Time  // of acceptance; From inclusive, To exclusive
-	Limit    int        // default 50, at most 200
-	After    string     // Page.Next
+	Number   string     // the beginning of its number; case does not matter
+	// Supplier is an id, external_id or tax number as a whole, or the beginning of
+	// a word of the name.
+	Supplier           string
+	From, To           time.Time // of acceptance; From inclusive, To exclusive
+	DatedFrom, DatedTo time.Time // of the document's own date; the same
+	Limit              int       // default 50, at most 200
+	After              string    // Page.Next
+
+	suppliers []string // whom Supplier means
 }
 
 // Page is a part of what was found, newest first.
@@ -102,6 +110,11 @@ func (q *Query) check() error {
 	if q.Limit < 1 || q.Limit > searchMax {
 		wrong = append(wrong, fault.At("limit", fault.FieldNotValid, "must be 1 to %d", searchMax))
 	}
+	for name, text := range map[string]*string{"number": &q.Number, "supplier": &q.Supplier} {
+		if *text = strings.TrimSpace(*text); len(*text) > textMax {
+			wrong = append(wrong, fault.At(name, fault.FieldNotValid, "must have at most %d bytes", textMax))
+		}
+	}
 	if q.Text = strings.TrimSpace(q.Text); len(q.Text) > textMax {
 		wrong = append(wrong, fault.At("text", fault.FieldNotValid, "must have at most %d bytes", textMax))
 	} else if q.Text != "" && termOf(q.Text) == "" {
@@ -146,6 +159,10 @@ func (s *Ledger) Search(ctx context.Context, q Query) (page Page, err error) {
 
 func (s *Ledger) search(r db.Reader, q Query) (page Page, err error) {
 	if page.IndexedTo, err = s.indexedTo(r); err != nil {
+		return page, err
+	}
+	q.suppliers, err = s.suppliersOf(r, q.Supplier)
+	if err != nil || q.Supplier != "" && len(q.suppliers) == 0 {
 		return page, err
 	}
 	sources, err := s.sources(r, q)
@@ -207,6 +224,9 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 	switch {
 	case q.Text != "":
 		return s.textSources(r, q.Text, term)
+	case termOf(q.Number) != "":
+		pieces, _, err := s.pieceSources(r, q.Number)
+		return append(pieces, term(termOf(q.Number))), err
 	case q.Amount != nil:
 		return []source{term(amountTerm(*q.Amount))}, nil
 	case q.Status == filing.Processing, q.Reason != "":
@@ -217,17 +237,44 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 		return []source{{table: "operations", where: "status = 'FAILURE'"}}, nil
 	}
 	switch {
+	case len(q.suppliers) > 0:
+		var list []source
+		for _, id := range q.suppliers {
+			list = append(list, term(supplierSign+id))
+		}
+		return notYetIndexed(r, list...)
 	case q.ClientID != "":
 		return []source{{table: "operations", where: "client_id = $1", args: []any{q.ClientID}}}, nil
 	case q.Country != "":
-		position, err := readCursor(r, cursorNew)
-		if err != nil {
-			return nil, err
-		}
-		return []source{term(countrySign + q.Country),
-			{table: "operations", where: "operation_id > $1", args: []any{position}}}, nil
+		return notYetIndexed(r, term(countrySign+q.Country))
 	}
 	return []source{{table: "operations", where: "1 = 1"}}, nil
+}
+
+// notYetIndexed adds what terms do not know yet.
+func notYetIndexed(r db.Reader, list ...source) ([]source, error) {
+	position, err := readCursor(r, cursorNew)
+	return append(list, source{table: "operations", where: "operation_id > $1", args: []any{position}}), err
+}
+
+// suppliersOf are the companies that a text may mean, at most [companiesMax].
+func (s *Ledger) suppliersOf(r db.Reader, text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	list, err := s.cfg.Companies.Named(r, text, companiesMax)
+	if err != nil {
+		return nil, err
+	}
+	more, err := namesakes(r, text, companiesMax)
+	if err != nil {
+		return nil, err
+	}
+	if list = append(list, more...); len(text) == 32 {
+		list = append(list, strings.ToLower(text)) // one that was never onboarded
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
 }
 
 // textSources are everything a text may mean.
@@ -268,6 +315,9 @@ func (s *Ledger) textSources(r db.Reader, text string, term func(string) source)
 	}
 	return list, nil
 }
+
+// likeLiteral takes the meaning from the signs of LIKE.
+var likeLiteral = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // openOperations lists what is not settled, newest first; all is false when
 // there is too much of it.
@@ -362,6 +412,22 @@ func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 	}
 	if q.Live != nil {
 		add("o.live = ?", *q.Live)
+	}
+	if len(q.suppliers) > 0 {
+		args = append(args, db.Strings(q.suppliers))
+		where += " AND " + s.db.In("o.supplier_id", "$"+strconv.Itoa(len(args)))
+	}
+	if q.Number != "" {
+		add("lower(o.number) LIKE ? ESCAPE '\\'", likeLiteral.Replace(strings.ToLower(q.Number))+"%")
+	}
+	if q.Error != "" {
+		add("o.result LIKE ? ESCAPE '\\'", `%"code":"`+likeLiteral.Replace(string(q.Error))+`"%`)
+	}
+	if !q.DatedFrom.IsZero() {
+		add("o.dated_at >= ?", db.Micros(q.DatedFrom))
+	}
+	if !q.DatedTo.IsZero() {
+		add("o.dated_at < ?", db.Micros(q.DatedTo))
 	}
 	if q.Amount != nil {
 		add("EXISTS (SELECT 1 FROM operation_terms t WHERE t.term = ? AND t.operation_id = o.operation_id)", amountTerm(*q.Amount))

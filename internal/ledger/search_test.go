@@ -98,6 +98,47 @@ func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
 	})
 }
 
+// Filters besides the text: whose it is, by whatever is known of the supplier, the
+// beginning of the number, the document's own day, and the code of an error; before
+// anything is indexed as well, but for the number.
+func TestSearchesAreNarrowedBySupplierNumberDayAndError(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, a.Setup()).Start()
+		supplier, other := n.Supplier(byNumber, "one-"+d.Engine()), n.Supplier(byNumber, "two-"+d.Engine())
+		sale := n.File(invoice(byNumber, supplier, "sale").With("transaction_number", "AB_1-"+d.Engine()))
+		n.Succeeds(sale)
+		credit := n.Hand(transaction.Credit, correction(byNumber, "sale", "credit"))
+		n.Succeeds(credit)
+		failed := n.Hand(transaction.Credit, correction(byNumber, "no-such-sale", "failed"))
+		n.Fails(failed, fault.ReferenceUnknown)
+		foreign := n.File(invoice(byNumber, other, "foreign").With("transaction_number", "ABX1-"+d.Engine()))
+		n.Succeeds(foreign)
+		sameIDs(t, "supplier, not indexed yet", found(n, ledger.Query{Supplier: supplier}), credit, sale)
+		index(n)
+		for _, text := range []string{supplier, " one-" + d.Engine()} {
+			sameIDs(t, "supplier "+text, found(n, ledger.Query{Supplier: text}), credit, sale)
+		}
+		sameIDs(t, "an unknown supplier", found(n, ledger.Query{Supplier: "nobody"}))
+		sameIDs(t, "supplier and kind", found(n, ledger.Query{Supplier: supplier, Kind: transaction.Credit}), credit)
+		sameIDs(t, "number", found(n, ledger.Query{Number: "ab_1"}), sale) // _ is no joker
+		sameIDs(t, "the end of a number", found(n, ledger.Query{Number: d.Engine()}))
+		sameIDs(t, "number of another supplier", found(n, ledger.Query{Number: "ABX", Supplier: supplier}))
+		sameIDs(t, "error", found(n, ledger.Query{Error: fault.ReferenceUnknown}), failed)
+		sameIDs(t, "error of nobody", found(n, ledger.Query{Error: "reference%"}))
+		page, err := n.Search(context.Background(), ledger.Query{Number: "AB_1"})
+		must(t, err)
+		day := page.List[0].DatedAt
+		sameIDs(t, "day", found(n, ledger.Query{Number: "AB_1", DatedFrom: day, DatedTo: day.Add(time.Second)}), sale)
+		sameIDs(t, "the day before", found(n, ledger.Query{DatedTo: day, Supplier: supplier}))
+		_, err = n.Search(context.Background(), ledger.Query{Number: strings.Repeat("1", ledger.TextMax+1)})
+		if fault.KindOf(err) != fault.Invalid {
+			t.Errorf("a number of %d bytes: %v", ledger.TextMax+1, err)
+		}
+	})
+}
+
 func TestCorrectionsAreFoundByTheAmountTheyTakeBack(t *testing.T) {
 	t.Parallel()
 	n, _ := filer(t)

@@ -22,6 +22,7 @@ const (
 	flushEvery    = time.Second
 	crashesMax    = 3
 	slotWait      = time.Second
+	waitMax       = time.Hour       // longer than any pause here
 	retryOwn      = 5 * time.Second // after a trouble of ours
 	giveBackFor   = 5 * time.Second
 )
@@ -37,8 +38,8 @@ const (
 // queue has a lane for each client and kind: somebody who waits for one number
 // does not wait for batches.
 var queue = &lease.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd,
-	Columns: "client_id, kind",
-	Scan:    func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
+	Columns: "client_id, kind", Longest: fmt.Sprint(waitMax.Microseconds()),
+	Scan: func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
 
 func (h *header) lane() string { return h.clientID + laneOwnerEnd + string(h.kind) }
 

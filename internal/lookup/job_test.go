@@ -152,3 +152,19 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 		k.wantOneEvent(id)
 	})
 }
+
+// What a clock that was a year ahead has put off is asked by the next start.
+func TestAfterAClockThatWasAheadBatchesAreAsked(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		g := newGate(t, 1<<30)
+		desk := newDesk(t, d, g.register(t))
+		id := desk.create(manyEntries(t, 3)).BatchID
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE lookups SET due_at = $1", db.Micros(tx.Now().AddDate(1, 0, 0)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		desk.start().finished(client, id)
+	})
+}

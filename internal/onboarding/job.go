@@ -24,6 +24,7 @@ const (
 	retryBase  = time.Second
 	retryOwn   = 5 * time.Second // after a trouble of ours
 	rivalWait  = time.Second
+	waitMax    = time.Hour // longer than any pause here
 )
 
 // How many jobs a node works at the same time, most of which wait for an
@@ -35,7 +36,9 @@ const (
 
 const jobsTable = "onboarding_jobs"
 
-var jobQueue = &lease.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "client_id"}
+// A job that waits for a person may be due later than that: looking at it early costs nothing.
+var jobQueue = &lease.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "client_id",
+	Longest: fmt.Sprint(waitMax.Microseconds())}
 
 // Run works onboarding jobs until ctx ends, clients in turns.
 func (c *Companies) Run(ctx context.Context) error {

@@ -9,9 +9,11 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"software.sslmate.com/src/go-pkcs12"
 
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/needs"
@@ -90,4 +92,31 @@ func TestLogosAreDecodedWithinABoundOfMemory(t *testing.T) {
 		base64.StdEncoding.EncodeToString(file.Bytes())))); e.Status != onboarding.Success {
 		t.Errorf("%+v", e)
 	}
+}
+
+// What a clock that was a year ahead has put off is worked by the next start.
+func TestAfterAClockThatWasAheadJobsAreWorked(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorld(t, d)
+		job := w.create(company())
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE onboarding_jobs SET due_at = $1", db.Micros(tx.Now().AddDate(1, 0, 0)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		for late := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			e, err := w.Job(t.Context(), client, job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Status == onboarding.Success {
+				return
+			}
+			if time.Now().After(late) {
+				t.Fatalf("it waits on: %+v", e)
+			}
+		}
+	})
 }

@@ -34,7 +34,13 @@ var Queue = &lease.Queue[Row]{
 		return p, err
 	},
 	Group: "|",
+	// Open ones are due at their end, closed ones after a pause.
+	Longest:  fmt.Sprintf("CASE WHEN closed_at IS NULL AND ends_at > $1 THEN ends_at - $1 + %[1]d ELSE %[1]d END", pauseMax.Microseconds()),
+	Recalled: "CASE WHEN closed_at IS NULL AND ends_at > $1 THEN ends_at ELSE $1 END",
 }
+
+// pauseMax is longer than any pause of a period; a longer one a wrong clock has stored.
+const pauseMax = 2 * retryMost
 
 // Row is what a claim reads of a period.
 type Row struct {
@@ -67,7 +73,7 @@ func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
 		lease.ID, db.Micros(tx.Now())).Scan(db.NullInstant(&pause)); err != nil {
 		return nil, err
 	}
-	if pause.After(tx.Now()) { // whatever woke it: what was refused a moment ago would be refused again
+	if pause.After(tx.Now()) && pause.Before(tx.Now().Add(pauseMax)) { // whatever woke it: what was refused a moment ago would be refused again
 		return nil, lease.Finish(tx, pause)
 	}
 	if own, rests, err := p.rests(tx, lease); err != nil || rests || own != nil {

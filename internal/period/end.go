@@ -145,7 +145,7 @@ func (p *Periods) endDocument(tx *db.Tx, d document) ([]webhook.Event, error) {
 	}
 	why := reasonsOf(d.end.Faults)
 	if err := p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID,
-		fmt.Sprintf("document %s of %d sales was not accepted: %s; it is made anew", d.number, len(sales), why)); err != nil {
+		fmt.Sprintf("document %s of %s was not accepted: %s; it is created again", d.number, fault.Count(len(sales), "sale"), why)); err != nil {
 		return nil, err
 	}
 	return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, Code: refused,

@@ -361,7 +361,7 @@ func (q *question) end(tx *db.Tx, state askState) error {
 		}
 	}
 	if q.found > 0 {
-		text := fmt.Sprintf("the authority has %d documents that the restored backup lacks; they are adopted when the client submits them again", q.found)
+		text := fmt.Sprintf("documents at the authority that the restored backup lacks: %d; each is adopted when the client submits it again", q.found)
 		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredGaps, q.subject(), text); err != nil {
 			return err
 		}

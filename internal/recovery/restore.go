@@ -111,7 +111,8 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 				knows = "everything accepted until " + result.Stamp(known.to)
 			}
 			return s.cfg.Alerts.RaiseIn(tx, alert.Restoring, "service",
-				fmt.Sprintf("a backup was restored that contains %s; the intake is closed until the authorities have been queried for %d suppliers", knows, len(rows)))
+				fmt.Sprintf("a backup was restored that contains %s; the intake is closed until the authorities have been queried for %s",
+					knows, fault.Count(len(rows), "supplier")))
 		},
 	}
 	for _, step := range steps {

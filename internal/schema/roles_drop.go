@@ -57,7 +57,7 @@ func (s *pgSession) droppable(ctx context.Context, serve string) (r Roles, err e
 	case others == 0:
 		return r, fault.New(fault.Invalid, "%s is the only serving role: make another one first (tributary migrate --serve-role NAME)", serve)
 	case sessions > 0:
-		return r, fault.New(fault.Invalid, "%d sessions are connected as %s: change --database of those nodes and commands first", sessions, serve)
+		return r, fault.New(fault.Invalid, "sessions are connected as %[2]s (%[1]d): change --database of those nodes and commands first", sessions, serve)
 	}
 	return r, nil
 }

@@ -277,8 +277,8 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 		if o.status = Pending; !again {
 			o.status = Discarded
 			o.alerts = append(o.alerts, raised{alert.WebhookDiscarded,
-				fmt.Sprintf("%s of %s (webhook_id %s) was discarded after %d attempts; the last one: %s",
-					a.event, a.Row.resourceID, a.ID, a.Row.tries+1, try.Detail)})
+				fmt.Sprintf("%s of %s (webhook_id %s) was discarded after %s; the last one: %s",
+					a.event, a.Row.resourceID, a.ID, fault.Count(int(a.Row.tries)+1, "attempt"), try.Detail)})
 		} else {
 			o.next = h.cfg.DB.Now().Add(delay)
 		}

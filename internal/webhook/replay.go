@@ -56,7 +56,8 @@ const replaysTable = "webhook_replays"
 // replaysAtOnce is how many replays a node works at the same time, one of each client.
 const replaysAtOnce = 4
 
-var replayQueue = &lease.Queue[struct{}]{Table: replaysTable, ID: "replay_id", Key: "client_id"}
+var replayQueue = &lease.Queue[struct{}]{Table: replaysTable, ID: "replay_id", Key: "client_id",
+	Longest: fmt.Sprint(time.Hour.Microseconds())} // it never pauses
 
 // Replay sends all events of a window again, oldest first, whatever became of
 // them: each with its webhook_id, at the beginning of a fresh ladder. Events

@@ -58,6 +58,45 @@
     for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
   };
 
+  // What is ticked stays ticked on the other pages of a list until it is acted on.
+  // The order of a list makes no other list of it.
+  const chooser = document.getElementById("choose");
+  const elsewhere = document.getElementById("elsewhere");
+  let ticked = new Set();
+  let tickedAs = "";
+  const ticks = () => [...document.querySelectorAll('input[type=checkbox][form="choose"]')];
+  const showTicks = () => {
+    if (!chooser) return;
+    const boxes = ticks();
+    for (const box of boxes) box.checked = ticked.has(box.value);
+    const here = new Set(boxes.map((box) => box.value));
+    const others = [...ticked].filter((id) => !here.has(id)).length;
+    elsewhere.hidden = others === 0;
+    elsewhere.firstElementChild.textContent = others + " more selected on other pages";
+  };
+  const keepTicks = () => {
+    for (const box of ticks()) ticked[box.checked ? "add" : "delete"](box.value);
+    sessionStorage.setItem(tickedAs, JSON.stringify([...ticked]));
+    showTicks();
+  };
+  if (chooser) {
+    const at = new URL(chooser.elements.namedItem("back").value, location.origin);
+    at.searchParams.delete("sort");
+    tickedAs = "ticked:" + at.pathname + at.search;
+    ticked = new Set(JSON.parse(sessionStorage.getItem(tickedAs) ?? "[]"));
+    document.addEventListener("change", (e) => { if (e.target.getAttribute?.("form") === "choose") keepTicks(); });
+    chooser.addEventListener("formdata", (e) => {
+      const sent = new Set(e.formData.getAll(elsewhere.dataset.field));
+      for (const id of ticked) if (!sent.has(id)) e.formData.append(elsewhere.dataset.field, id);
+    });
+    elsewhere.querySelector("button").addEventListener("click", () => { ticked.clear(); sessionStorage.removeItem(tickedAs); showTicks(); });
+    showTicks();
+    window.addEventListener("pageshow", showTicks); // a browser may bring back what was ticked when the page was left
+  }
+  document.getElementById("do")?.form.addEventListener("submit", () => {
+    for (const name of Object.keys(sessionStorage)) if (name.startsWith("ticked:")) sessionStorage.removeItem(name);
+  });
+
   const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && (node.id || (node.dataset.row ?? "").split(":")[0])) || "";
 
   // morph makes a node equal to another with as few changes as it can: what
@@ -108,6 +147,7 @@
     morphChildren(region, new DOMParser().parseFromString(html, "text/html").body);
     tellTimes();
     showCopies();
+    showTicks();
     for (const e of rows()) if (!before.has(e.dataset.row)) e.classList.add("fresh");
     const news = region.querySelector("[data-announce]")?.textContent;
     if (announcer && news && news !== heard) announcer.textContent = news;
@@ -208,6 +248,7 @@
     box.closest("label").hidden = false;
     box.addEventListener("change", () => {
       for (const one of document.querySelectorAll('input[type=checkbox][form="' + box.dataset.all + '"]')) one.checked = box.checked;
+      keepTicks();
     });
   }
 

@@ -2,6 +2,7 @@ package typeset
 
 import (
 	"slices"
+	"strings"
 
 	"eliasnaur.com/font/roboto/robotoregular"
 	"github.com/go-text/typesetting/harfbuzz"
@@ -9,6 +10,19 @@ import (
 
 // Compact is the outlines of a whole face in the Compact Font Format.
 func Compact(f *Face) []byte { return f.cff.raw }
+
+// Syllables is a word with a dot wherever it may be broken.
+func Syllables(word string) string {
+	signs := []rune(word)
+	var b strings.Builder
+	for i, r := range signs {
+		if i >= 3 && len(signs)-i >= 3 && syllable(signs[i-1], r, signs[i+1], signs[i+2]) {
+			b.WriteByte('.')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
 
 // TryFont does with a file what is done with a font of a folder.
 func TryFont(raw []byte) {

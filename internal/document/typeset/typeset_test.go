@@ -151,6 +151,20 @@ func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
 	}
 }
 
+// Words are broken before syllables, never between consonants that are one sound
+// or begin one together.
+func TestWordsAreBrokenBetweenSyllables(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{
+		"regis.tra.tion", "pro.gramme", "tech.ni.que", "Zucker", "Verhal.ten", "Ener.gie.ver.sor.gung", "wis.senschaft",
+		"admi.nis.tra.ción", "fac.tu.ra.ción", "com.pa.gnia", "sconto", "össze.sen", "регис.тра.ция", "υπη.ρε.σία",
+	} {
+		if got := typeset.Syllables(strings.ReplaceAll(want, ".", "")); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestCleanKeepsWhatLettersNeedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

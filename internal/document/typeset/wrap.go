@@ -175,19 +175,35 @@ func bestSplit(word string, ends []int, n int) (at int, hyphenated bool) {
 		if after >= 0x0E40 && after <= 0x0E44 { // Thai vowels that begin a syllable
 			return i, false
 		}
-		if i >= letters && len(ends)-i >= letters && syllable(before, after, sign(i+1)) {
+		if i >= letters && len(ends)-i >= letters && syllable(before, after, sign(i+1), sign(min(i+2, len(ends)-1))) {
 			return i, true
 		}
 	}
 	return n, alphabetic(sign(n-1)) && alphabetic(sign(n)) && n >= 2
 }
 
-// syllable reports whether a word may be broken before the second of three
-// letters: a consonant that a vowel follows begins one, but sh, ch and the like
-// are one consonant.
-func syllable(before, first, second rune) bool {
-	return alphabetic(before) && alphabetic(first) && !vowel(first) && vowel(second) &&
-		(vowel(before) || unicode.ToLower(first) != 'h')
+// syllable reports whether a word may be broken before the second of four letters:
+// one consonant goes with the vowel that follows, and so do two that are spoken
+// as one (ch, tr, gn); nothing comes between those.
+func syllable(before, first, second, third rune) bool {
+	if !alphabetic(before) || !alphabetic(first) || vowel(first) || together(before, first) ||
+		unicode.ToLower(first) == 'h' && !vowel(before) {
+		return false
+	}
+	if unicode.ToLower(before) == 's' && together(first, second) && unicode.ToLower(second) == 'h' {
+		return false // sch
+	}
+	return vowel(second) || together(first, second) && vowel(third)
+}
+
+// together reports consonants that begin a syllable in all languages that have
+// them: those that are one sound, and a stop with the l or r behind it.
+func together(first, second rune) bool {
+	first, second = unicode.ToLower(first), unicode.ToLower(second)
+	pair := string([]rune{first, second})
+	return strings.Contains(" ch ck cs cz dz gh gn kh lj nj ph qu rz sh sz th zs ", " "+pair+" ") ||
+		strings.ContainsRune("bcdfgkptvбвгдкптфхβγδθκπτφχ", first) && strings.ContainsRune("lrлрλρ", second) &&
+			pair != "tl" && pair != "dl"
 }
 
 // alphabetic reports letters of scripts that hyphenate.
