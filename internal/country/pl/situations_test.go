@@ -709,7 +709,7 @@ func TestHolidaysAreThoseOfTheLaw(t *testing.T) {
 
 // offline24 ends with the next working day, where Poland is.
 func TestTheDeadlineIsAWorkingDay(t *testing.T) {
-	p := pack()
+	p := pl.Pack()
 	for issued, want := range map[string]string{
 		"2026-10-06T10:00:00Z": "2026-10-07T21:59:59Z",
 		"2026-10-09T10:00:00Z": "2026-10-12T21:59:59Z", // a Friday
