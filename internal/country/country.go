@@ -51,6 +51,9 @@ type Pack struct {
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
 	Enrol func(ctx context.Context, in Enrolment) Enrolled
 
+	// Grant renews what a person has granted. Nil: nothing of the kind.
+	Grant *Grant
+
 	// Identity says what the operator must show to the authority. Nil: nothing.
 	Identity *IdentityRule
 

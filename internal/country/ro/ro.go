@@ -34,7 +34,8 @@ const (
 
 // Names of settings and secrets.
 const (
-	settingVAT = "vat_registered"
+	settingVAT    = "vat_registered"
+	settingPerson = "spv_person"
 
 	secretRefresh      = "refresh_token"
 	secretAccess       = "access_token"
@@ -62,6 +63,7 @@ func Pack() country.Pack {
 	p.Checks = append(p.Checks, country.Check{Reads: []string{"customer", "issuer", "transaction_date"}, Find: check})
 	p.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at) }
 	p.Enrol = enrol
+	p.Grant = &country.Grant{Secrets: []string{secretRefresh, secretAccess}, Person: settingPerson, Renew: renew, Ends: until}
 	p.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
 		{Name: secretClient, Description: "Client id of the application registered with ANAF (OAuth2)"},
 		{Name: secretClientSecret, Description: "Client secret of that application"},
@@ -124,7 +126,9 @@ func facts() country.Facts {
 			{Kind: transaction.Backfill},
 		},
 		Settings: []country.Setting{{Key: settingVAT, Type: "boolean", Default: true,
-			Description: "The company is registered for VAT (BT-31); false: its number is the fiscal code alone (BT-32)."}},
+			Description: "The company is registered for VAT (BT-31); false: its number is the fiscal code alone (BT-32)."},
+			{Key: settingPerson, Type: "string", Default: "",
+				Description: "Who has authorized this service in SPV, by any name of yours: companies with the same one share the authorization. Empty: each has its own."}},
 		Credentials: []string{},
 		Secrets: []country.SecretRule{
 			{Name: secretRefresh, Description: "Refresh token of a person with rights in SPV; comes from the person's visit, or is handed over."},

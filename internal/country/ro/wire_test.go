@@ -319,4 +319,3 @@ func TestTheDeadlineIsTheFifthWorkingDay(t *testing.T) {
 		}
 	}
 }
-
