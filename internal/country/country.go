@@ -275,7 +275,7 @@ type Receipt struct {
 	SHA256       string    // Find and duplicates: hash of what the authority holds; "" when it cannot say
 	Handle       string    // Pending: what Poll needs
 	Document     []byte    // what the authority gave back, the RECEIPT attachment
-	Format       string    // "XML" or "JSON"
+	Format       string    // "XML", "JSON" or "ZIP"
 	Raw          []byte    // the exchange as received, for the operator
 	Faults       []fault.Fault
 	Wait         time.Duration // flow control: nothing more for this supplier before that

@@ -280,6 +280,7 @@ func (c *Companies) share(ctx context.Context, job *claimed, e *examined, sent s
 	}
 	_, all := sent.members[memberNamed]
 	if all || slices.ContainsFunc(rule.Secrets, func(name string) bool { _, said := sent.members[name]; return said }) {
+		e.bought = rule.Among(e.credentials.Named) // what was handed over is kept as what is brought
 		return nil
 	}
 	g, err := c.readGrant(ctx, grantOf{job.clientID, job.whose(e)})

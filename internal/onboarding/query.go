@@ -76,6 +76,13 @@ func (c *Companies) Credentials(ctx context.Context, clientID, id string) (count
 	return c.granted(ctx, grantOf{clientID, grantID}, own)
 }
 
+// Opens reports why a company's stored credentials cannot be opened; nil: they
+// can. Nobody is called, whatever has to be renewed.
+func (c *Companies) Opens(ctx context.Context, clientID, id string) error {
+	_, _, err := c.ownCredentials(ctx, clientID, id)
+	return err
+}
+
 // ownCredentials are those without what a person granted, and which grant that is.
 func (c *Companies) ownCredentials(ctx context.Context, clientID, id string) (own country.Credentials, grantID string, err error) {
 	var sealed []byte

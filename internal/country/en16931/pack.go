@@ -129,7 +129,7 @@ func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 		return nil // nobody is owed one, or there are no amounts yet
 	}
 	t.Items = base.TypedItems(c)
-	in := country.Issue{Transaction: &t, Totals: c.Totals, Supplier: p.standIn(), UniqueNumber: "-", Location: time.UTC}
+	in := country.Issue{Transaction: &t, Totals: c.Totals, Supplier: p.standIn(), UniqueNumber: "1", Location: time.UTC}
 	if t.Kind != transaction.Invoice {
 		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "-", Date: t.Date}}
 	}

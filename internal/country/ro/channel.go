@@ -20,6 +20,7 @@ type channel struct {
 	ministry *x509.Certificate
 	now      func() time.Time
 	held     country.Memory[string, string] // hashes of what an index holds that is not ours to ask for again: it never changes
+	read     country.Memory[string, archived]
 }
 
 func connect(at country.Endpoint) (*channel, error) {
@@ -84,6 +85,10 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 		return country.Receipt{}, fmt.Errorf("polling %s: %q is no index", f.Number, last.Handle)
 	}
 	r, err := ch.decided(ctx, f, last.Handle, c)
+	var no *refusal
+	if errors.As(err, &no) && !errors.Is(err, country.ErrCredentials) && no.limited() {
+		return country.Receipt{Outcome: country.Pending, AuthorityID1: last.Handle, Handle: last.Handle, Wait: limitWait}, nil
+	}
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, err)
 	}

@@ -14,6 +14,9 @@ import (
 // nobody is the number of a consumer who gave none (BT-47).
 const nobody = "0000000000000"
 
+// schemeVAT is the scheme of electronic addresses that are Romanian VAT numbers.
+const schemeVAT = "9947"
+
 // Lengths of CIUS-RO that longer texts are brought into.
 const (
 	noteMax        = 300
@@ -50,6 +53,11 @@ func shape(in country.Issue, d *en16931.Invoice) {
 	}
 	if b := in.Transaction.Customer; b != nil {
 		number(b, &d.Buyer)
+	}
+	for _, p := range []*en16931.Party{&d.Seller, &d.Buyer} {
+		if p.VATID == "" && p.Electronic.Scheme == schemeVAT {
+			p.Electronic = en16931.Identifier{} // who has no VAT number has no address by it
+		}
 	}
 	d.Notes = split(d.Notes)
 	for i := range d.Lines {

@@ -5,7 +5,7 @@ import (
 	"tributary/internal/transaction"
 )
 
-// example is an everyday sale of an invented company. The refresh token is worth
+// example is an everyday sale of an invented company. The tokens are worth
 // something at the double only, which has no register of persons.
 func example() *country.Example {
 	return &country.Example{
@@ -14,7 +14,7 @@ func example() *country.Example {
 			Address: transaction.Address{CountryCode: home, Province: "București", City: "Sector 1", PostalCode: "010011",
 				AddressLine1: "Calea Victoriei 1"},
 		},
-		Credentials: country.Credentials{Named: map[string]string{secretRefresh: "demo-refresh-token", secretClient: "demo-client",
+		Credentials: country.Credentials{Named: map[string]string{secretRefresh: "demo-refresh-token", secretAccess: "demo-access-token", secretClient: "demo-client",
 			secretClientSecret: "demo-secret"}},
 		Sale: `{
   "currency_code": "RON",

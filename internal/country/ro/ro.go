@@ -11,9 +11,11 @@ package ro
 import (
 	_ "embed"
 	"slices"
+	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
+	"tributary/internal/country/taxid"
 	"tributary/internal/country/workday"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -60,7 +62,7 @@ func Pack() country.Pack {
 	p.Facts.Settings = slices.DeleteFunc(p.Facts.Settings, func(s country.Setting) bool { return s.Key == "format" })
 	p.Structured = nil // what is filed is the structured invoice
 	p.Codes = country.ReadCodes(codesFile)
-	p.Checks = append(p.Checks, country.Check{Reads: []string{"customer", "issuer", "transaction_date"}, Find: check})
+	p.Checks = append(p.Checks, country.Check{Reads: []string{"customer"}, Find: numbered}, country.Check{Kind: transaction.Credit, Reads: []string{"customer", "issuer"}, Find: check})
 	p.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at) }
 	p.Enrol = enrol
 	p.Grant = &country.Grant{Secrets: []string{secretRefresh, secretAccess}, Person: settingPerson, Renew: renew, Ends: until}
@@ -85,6 +87,19 @@ func filed(_ *country.Supplier, t *transaction.Transaction, original *country.Or
 	return t.Kind != transaction.Invoice
 }
 
+// numbered refuses a fiscal code of a buyer at home that cannot exist: ANAF does.
+func numbered(c country.Case) []fault.Fault {
+	b := c.Transaction.Customer
+	if b == nil || b.TaxNumber == "" || b.Type == transaction.Individual || b.Address == nil ||
+		!strings.EqualFold(b.Address.CountryCode, home) {
+		return nil
+	}
+	if v := taxid.Check(home, b.TaxNumber); !v.Valid {
+		return []fault.Fault{fault.At("customer.tax_information.tax_number", fault.FieldNotValid, "is no fiscal code of Romania: %s", v.Reason)}
+	}
+	return nil
+}
+
 // check finds what CIUS-RO and the rules of the European invoice cannot say.
 func check(c country.Case) []fault.Fault {
 	t := c.Transaction
@@ -105,6 +120,24 @@ var holidays = workday.Calendar{
 	Orthodox: true,
 }
 
+// buyers are what CIUS-RO wants of every buyer that is named.
+func buyers() []country.FieldRule {
+	named := country.Condition{Field: "customer.legal_name", Matches: country.Matching(".")}
+	rule := func(field, reason string, when ...country.Condition) country.FieldRule {
+		return country.FieldRule{Field: field, Kind: transaction.Invoice, Reason: reason, When: append([]country.Condition{named}, when...)}
+	}
+	outside := country.Condition{Field: "customer.address.city", Matches: country.Matching("."), Unless: country.Matching("(?i)sector")}
+	return []country.FieldRule{
+		rule("customer.address.country_code", "the buyer's country (BT-55, BR-11)"),
+		rule("customer.address.address_line_1", "the buyer's street (BT-50, BR-RO-080)"),
+		rule("customer.address.city", "the buyer's city (BT-52, BR-RO-090)"),
+		rule("customer.address.province", "the buyer's county (BT-54, BR-RO-110)", country.In(home), outside),
+		{Field: "customer.tax_information.tax_number", Kind: transaction.Invoice, BusinessModel: transaction.B2B,
+			When:   []country.Condition{{Field: "customer.entity_number", Matches: country.Matching("^$")}},
+			Reason: "a business is named by a number (BT-47 or BT-48, BR-RO-120)"},
+	}
+}
+
 func facts() country.Facts {
 	rate := func(kind, percent, since, until string) country.Rate {
 		return country.Rate{Regime: transaction.VAT, Type: kind, Percent: percent, Since: since, Until: until}
@@ -112,8 +145,12 @@ func facts() country.Facts {
 	return country.Facts{
 		Currency: ownMoney, Languages: []string{"RO", "EN"}, TimeZone: "Europe/Bucharest",
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		MaxLengths: []country.LengthRule{
-			{Field: "transaction_number", Max: 50, Reason: "as in every country; CIUS-RO takes 200 (BR-RO-L155)"}},
+		Required: buyers(),
+		Patterns: []country.PatternRule{
+			{Field: "transaction_number", Pattern: country.Matching("[0-9]"), Example: "RO-1", Reason: "has at least one digit (BR-RO-010)"},
+			{Field: "customer.address.province", Pattern: country.Matching(`^[\p{L} .-]+$`), When: []country.Condition{country.In(home)},
+				Example: "RO-CJ", Reason: "a county of Romania, by its name or its code of ISO 3166-2:RO (BR-RO-110)"},
+		},
 		Regimes: []string{transaction.VAT},
 		Rates: []country.Rate{
 			rate(transaction.TaxStandard, "21", "2025-08-01", ""), rate(transaction.TaxStandard, "19", "2017-01-01", "2025-08-01"),

@@ -7,13 +7,16 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"tributary/internal/authority/anaf"
 	"tributary/internal/country"
+	"tributary/internal/country/packtest"
 	"tributary/internal/country/ro"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 var nobody = &http.Client{}
@@ -47,19 +50,41 @@ func TestCountiesAndSectorsAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// front lets one call of a path be answered otherwise.
+// front sees the calls, and lets some be answered otherwise.
 type front struct {
-	next  http.Handler
-	paths []string // of all calls
-	act   func(w http.ResponseWriter, r *http.Request) bool
+	next http.Handler
+
+	mu     sync.Mutex
+	last   string // the last upload: service and parameters
+	limits string // the call that meets a limit
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.paths = append(f.paths, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
-	if f.act != nil && f.act(w, r) {
+	f.mu.Lock()
+	call := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	if strings.HasPrefix(call, "upload") {
+		f.last = call + " " + r.URL.Query().Encode()
+	}
+	limited := f.limits == call
+	f.mu.Unlock()
+	if limited {
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	f.next.ServeHTTP(w, r)
+}
+
+// limit lets a call meet a limit; "": none does.
+func (f *front) limit(call string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.limits = call
+}
+
+func (f *front) uploaded() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
 }
 
 // beside is the double, with a front before it.
@@ -150,8 +175,16 @@ func TestAnotherDocumentUnderTheNumberIsNotAdopted(t *testing.T) {
 // ANAF's words with status 200 are told apart.
 func TestWordsWithStatus200AreToldApart(t *testing.T) {
 	t.Parallel()
-	_, at := beside(t)
+	calls, at := beside(t)
 	ch := open(t, at)
+	calls.limit("stareMesaj")
+	asked := prepared(t, ch, now(invoice("W0")))
+	if r, err := send(t, ch, asked); err != nil {
+		t.Fatal(err)
+	} else if r, err = ch.Poll(t.Context(), asked, r, credentials()); err != nil || r.Outcome != country.Pending || r.Wait <= 0 {
+		t.Errorf("a limit of questions: %+v %v", r, err)
+	}
+	calls.limit("")
 	limited := prepared(t, ch, now(invoice("W1-LIMIT")))
 	if r, err := send(t, ch, limited); err != nil || r.Outcome != country.NotTaken || r.Wait <= 0 {
 		t.Errorf("a limit: %+v %v", r, err)
@@ -183,13 +216,6 @@ func TestEverySaleGoesToItsService(t *testing.T) {
 	t.Parallel()
 	calls, at := beside(t)
 	ch := open(t, at)
-	var query url.Values
-	calls.act = func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.Contains(r.URL.Path, "upload") {
-			query = r.URL.Query()
-		}
-		return false
-	}
 	plain := invoice("S-1")
 	for service, d := range map[string]country.Draft{
 		"upload cif=18547290&standard=UBL":                plain,
@@ -202,7 +228,7 @@ func TestEverySaleGoesToItsService(t *testing.T) {
 		if err != nil || r.Outcome != country.Pending {
 			t.Fatalf("%s: %+v %v", service, r, err)
 		}
-		if got := calls.paths[len(calls.paths)-1] + " " + query.Encode(); got != service {
+		if got := calls.uploaded(); got != service {
 			t.Errorf("%s instead of %s", got, service)
 		}
 	}
@@ -317,5 +343,32 @@ func TestTheDeadlineIsTheFifthWorkingDay(t *testing.T) {
 		if got := pack().LatestBy(at).UTC().Format(time.RFC3339); got != want {
 			t.Errorf("issued %s: until %s instead of %s", issued, got, want)
 		}
+	}
+}
+
+// What ANAF holds of a day is read from its archives.
+func TestTheDocumentsOfADayAreListed(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	ch := open(t, at)
+	today := time.Now().In(packtest.Zone("Europe/Bucharest"))
+	plain := invoice("D-1")
+	credit := correct(transaction.Credit, draft("D-2", business(), plain.Transaction.Items...), plain)
+	for _, d := range []country.Draft{plain, credit} {
+		d.Transaction.Date = today
+		if r, err := send(t, ch, prepared(t, ch, now(d))); err != nil || r.Outcome != country.Pending {
+			t.Fatalf("%+v %v", r, err)
+		}
+	}
+	register := ch.(country.Register)
+	day := country.Day{Year: today.Year(), Month: today.Month(), Day: today.Day()}
+	all, err := register.Registered(t.Context(), supplier(), day, credentials())
+	if err != nil || len(all) != 2 || all[0].Number != "D-1" || *all[0].Gross != 36300 || *all[0].Net != 30000 ||
+		all[1].Kind != transaction.Credit || all[1].Reference != "D-1" || all[0].SHA256 == "" || all[0].AuthorityID1 == "" {
+		t.Errorf("%+v %v", all, err)
+	}
+	if others, err := register.Registered(t.Context(), supplier(), country.Day{Year: today.Year() - 1, Month: 1, Day: 1},
+		credentials()); !errors.Is(err, country.ErrNoList) {
+		t.Errorf("a day that the list does not reach: %v %v", others, err)
 	}
 }

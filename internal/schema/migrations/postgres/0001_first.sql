@@ -429,7 +429,7 @@ CREATE TABLE attachments (
     client_id    TEXT   NOT NULL,
     operation_id TEXT   NOT NULL,
     kind         TEXT   NOT NULL CHECK (kind IN ('VISUAL', 'REPORT', 'RECEIPT', 'CLIENT')),
-    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV')),
+    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV', 'ZIP')),
     resource_id  TEXT   NOT NULL,
     place        TEXT   NOT NULL CHECK (place IN ('store', 'record')),
     shelf        TEXT   NOT NULL,
