@@ -31,7 +31,7 @@ var staircase = [][]string{
 	{"official/compile"},
 	{"transaction", "authority"},
 	{"transaction/transactiontest"},
-	{"country/taxid", "country/amount", "country/text"},
+	{"country/taxid", "country/amount", "country/text", "country/workday"},
 	{"country/identity", "country/territory"},
 	{"country"},
 	{"country/sale"},

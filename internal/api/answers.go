@@ -166,7 +166,7 @@ var shapes = map[string]detail{
 	"Attachment.kind":               enumShape("VISUAL", "REPORT", "RECEIPT", "CLIENT"),
 	"Attachment.resource_id":        patternShape(hex32),
 	"Attachment.resource_url":       {with: object{"format": "uri"}},
-	"Attachment.type":               enumShape("PDF", "XML", "JSON", "PNG", "JPEG", "CSV"),
+	"Attachment.type":               enumShape("PDF", "XML", "JSON", "PNG", "JPEG", "CSV", "ZIP"),
 	"ResultItem.unit_price":         amountShape(),
 	"ResultItem.net_price":          amountShape(),
 	"ResultItem.type":               enumShape(transaction.Goods, transaction.Services, transaction.Discount),

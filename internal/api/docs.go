@@ -136,10 +136,10 @@ var (
 			queryParam("exp", "Expiry, as in the signed URL.", object{"type": "string"}),
 			queryParam("kid", "Key id of the signature.", object{"type": "string"}),
 			queryParam("sig", "The signature.", object{"type": "string"}),
-			{"format", "path", "pdf, xml, json, png, jpeg or csv, as in the attachment.",
-				object{"type": "string", "enum": []any{"pdf", "xml", "json", "png", "jpeg", "csv"}}}},
+			{"format", "path", "pdf, xml, json, png, jpeg, csv or zip, as in the attachment.",
+				object{"type": "string", "enum": []any{"pdf", "xml", "json", "png", "jpeg", "csv", "zip"}}}},
 		answers: map[int]any{200: media{"application/pdf", "application/xml", "application/json", "image/png", "image/jpeg",
-			"text/csv"}, 403: errorBody{},
+			"text/csv", "application/zip"}, 403: errorBody{},
 			404: errorBody{}, 410: errorBody{}}}
 	docOpenAPI = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
 	docDocs    = operationDoc{tag: "Service", summary: "The documentation", answers: map[int]any{303: nil}}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"tributary/internal/country/identity"
@@ -54,6 +55,31 @@ type Enrolled struct {
 	Settings Settings          // to keep with the supplier's
 	// an address that a person must visit; then Enrol is called again with what the browser brings back
 	Visit string
+}
+
+// Grant is the optional ability of a pack whose authority gives tokens that are
+// renewed while they are used, and that die by it: only one at a time may renew
+// them, and what came is stored before it is used.
+//
+// What an enrolment brings of Secrets is kept apart from a company's own
+// credentials, shared by companies, and stands among [Credentials].Named of every
+// call. A grant that the authority does not take any more is forgotten: without
+// it a channel answers [ErrCredentials], and a person has to come again.
+type Grant struct {
+	Secrets []string // of [Facts].Secrets
+	Person  string   // setting of a company that names who granted it; companies with the same one share it
+
+	// Renew exchanges what is in the credentials for what comes next. An error that
+	// wraps [ErrCredentials] says that the grant is dead; every other one says nothing.
+	Renew func(ctx context.Context, at Endpoint, c Credentials) (map[string]string, error)
+	// Ends reads until when it can be used without renewal, and when a person has to
+	// come again; zero where it does not say.
+	Ends func(kept map[string]string, now time.Time) (use, grant time.Time)
+}
+
+// Among reports whether any of a grant's secrets is among those kept.
+func (g *Grant) Among(kept map[string]string) bool {
+	return g != nil && slices.ContainsFunc(g.Secrets, func(name string) bool { return kept[name] != "" })
 }
 
 // Call is one request that an authority, or a browser, made to our callback

@@ -51,6 +51,9 @@ type Pack struct {
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
 	Enrol func(ctx context.Context, in Enrolment) Enrolled
 
+	// Grant renews what a person has granted. Nil: nothing of the kind.
+	Grant *Grant
+
 	// Identity says what the operator must show to the authority. Nil: nothing.
 	Identity *IdentityRule
 
@@ -278,7 +281,7 @@ type Receipt struct {
 	SHA256       string    // Find and duplicates: hash of what the authority holds; "" when it cannot say
 	Handle       string    // Pending: what Poll needs
 	Document     []byte    // what the authority gave back, the RECEIPT attachment
-	Format       string    // "XML" or "JSON"
+	Format       string    // "XML", "JSON" or "ZIP"
 	Raw          []byte    // the exchange as received, for the operator
 	Faults       []fault.Fault
 	Wait         time.Duration // flow control: nothing more for this supplier before that

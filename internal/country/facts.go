@@ -3,6 +3,7 @@ package country
 import (
 	"time"
 
+	"tributary/internal/country/workday"
 	"tributary/internal/transaction"
 )
 
@@ -49,6 +50,8 @@ type Facts struct {
 	Authority     *Authority `json:"authority"`
 	Derivations   []string   `json:"derivation_rules"`
 	DeadlineDays  int        `json:"reporting_deadline_days,omitempty"`
+	// the days of the deadline are working days by these holidays; nil: days of the calendar
+	WorkingDays *workday.Calendar `json:"working_days,omitempty"`
 	// another currency needs exchange_rate: filled in from Required
 	OwnCurrency     bool   `json:"exchange_rate_required"`
 	NumberExample   string `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
@@ -168,6 +171,23 @@ func (p Pack) LoginEnd() time.Time {
 		zone = time.UTC
 	}
 	return time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, zone)
+}
+
+// LatestBy is until when the law wants a document of an instant filed; zero
+// where it names no day. A day of the calendar has the hour of the document, a
+// working day lasts until it ends where the country is.
+func (p Pack) LatestBy(issued time.Time) time.Time {
+	days, zone := p.Facts.DeadlineDays, p.zone
+	switch {
+	case days == 0 || issued.IsZero():
+		return time.Time{}
+	case p.Facts.WorkingDays == nil:
+		return issued.AddDate(0, 0, days)
+	case zone == nil:
+		zone = zoneOf(p.Facts.TimeZone)
+	}
+	last := p.Facts.WorkingDays.After(issued.In(zone), days)
+	return time.Date(last.Year(), last.Month(), last.Day(), 23, 59, 59, 0, zone)
 }
 
 // Authority names who receives filings.

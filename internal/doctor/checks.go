@@ -103,7 +103,7 @@ func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding
 	if len(c.Credentials) == 0 {
 		return 0
 	}
-	if _, err := d.parts.Companies.Credentials(ctx, clientID, c.ID); err != nil {
+	if err := d.parts.Companies.Opens(ctx, clientID, c.ID); err != nil {
 		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID,
 			fix: "use the --master-key that encrypted them, or have the client upload them again"}, "%v", err)
 	} else {

@@ -184,6 +184,8 @@ func mediaType(typ string) string {
 		return "image/jpeg"
 	case "CSV":
 		return "text/csv"
+	case "ZIP":
+		return "application/zip"
 	default:
 		return "application/json"
 	}

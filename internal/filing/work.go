@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
@@ -48,7 +49,7 @@ func work(ctx context.Context, v *visit) (stale bool) {
 	case err != nil && ctx.Err() == nil:
 		v.s.log.Error("work a lane", "lane", v.lease.ID, "error", err)
 		v.failed(err)
-		if v.reason == fault.AuthorityError || v.reason == fault.AuthorityUnreachable {
+		if (v.reason == fault.AuthorityError || v.reason == fault.AuthorityUnreachable) && !errors.Is(err, country.ErrNotTaken) {
 			v.reason = fault.InternalError // a call that fails is told where it is made: this is our own store
 		}
 	}

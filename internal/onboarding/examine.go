@@ -18,6 +18,7 @@ type examined struct {
 	supplier    country.Supplier
 	credentials country.Credentials
 	replaced    bool // the job brings credentials, or takes them away
+	bought      bool // the enrolment brought what a person granted
 	certificate *certificate
 	faults      []fault.Fault
 
@@ -70,22 +71,22 @@ func (c *Companies) examine(ctx context.Context, job *claimed) (*examined, error
 // gather lays the credentials that came with the job over those the company has.
 func (c *Companies) gather(ctx context.Context, job *claimed, e *examined) error {
 	if job.kind == kindPatch {
-		old, err := c.Credentials(ctx, job.clientID, job.companyID)
+		old, _, err := c.ownCredentials(ctx, job.clientID, job.companyID)
 		if err != nil {
 			return err
 		}
 		e.credentials = old
 	}
-	if job.sealed == nil {
-		return nil
+	var sent secrets
+	if job.sealed != nil {
+		var err error
+		if sent, err = c.requested(ctx, job); err != nil {
+			return fmt.Errorf("open the credentials of job %s: %w", job.id, err)
+		}
+		e.credentials = sent.over(e.credentials)
+		e.replaced = true
 	}
-	sent, err := c.requested(ctx, job)
-	if err != nil {
-		return fmt.Errorf("open the credentials of job %s: %w", job.id, err)
-	}
-	e.credentials = sent.over(e.credentials)
-	e.replaced = true
-	return nil
+	return c.share(ctx, job, e, sent)
 }
 
 // checkNumber refuses a tax number that cannot exist, where the country's

@@ -289,6 +289,7 @@ func (e *examined) keep(job *claimed, done country.Enrolled) {
 		}
 		maps.Copy(named, done.Keep)
 		e.credentials.Named, e.replaced = named, true
+		e.bought = e.bought || e.pack.Grant.Among(done.Keep)
 	}
 	if len(done.Settings) > 0 {
 		chosen := maps.Clone(job.profile.Settings)
@@ -304,9 +305,13 @@ func (e *examined) keep(job *claimed, done country.Enrolled) {
 // the list of what is wrong. A lost lease stores nothing.
 func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 	var sealed []byte
+	var kept *keptGrant
 	if len(e.faults) == 0 && e.replaced && !empty(e.credentials) {
 		sealer, err := c.sealer(ctx, job.clientID)
 		if err != nil {
+			return err
+		}
+		if kept, err = c.keepGrant(job, e, sealer); err != nil {
 			return err
 		}
 		if sealed, err = sealCredentials(sealer, e.credentials,
@@ -314,7 +319,7 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 			return fmt.Errorf("seal the credentials of company %s: %w", job.companyID, err)
 		}
 	}
-	err := c.db.Write(ctx, func(tx *db.Tx) error { return c.store(tx, job, e, sealed) })
+	err := c.db.Write(ctx, func(tx *db.Tx) error { return c.store(tx, job, e, sealing{sealed, kept}) })
 	if errors.Is(err, db.ErrStale) {
 		c.log.Warn("an onboarding job was finished by another worker", "job_id", job.id)
 		return nil
@@ -328,7 +333,7 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 	return nil
 }
 
-func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed sealing) error {
 	// The lease first: whoever lost it changes nothing.
 	if err := job.lease.Finish(tx, time.Time{}); err != nil {
 		return err
@@ -367,7 +372,7 @@ func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) e
 	return c.storeCompany(tx, job, e, sealed)
 }
 
-func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed sealing) error {
 	now := db.Micros(tx.Now())
 	text, err := json.Marshal(job.profile)
 	if err != nil {
@@ -397,8 +402,8 @@ func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed []
 	return nil
 }
 
-func (c *Companies) storeCredentials(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
-	if sealed == nil {
+func (c *Companies) storeCredentials(tx *db.Tx, job *claimed, e *examined, s sealing) error {
+	if s.own == nil {
 		return tx.Exec("DELETE FROM company_credentials WHERE client_id = $1 AND company_id = $2", job.clientID, job.companyID)
 	}
 	var subject, fingerprint, ends any
@@ -409,7 +414,19 @@ func (c *Companies) storeCredentials(tx *db.Tx, job *claimed, e *examined, seale
 	if end := c.loginEnd(job.country); login && ends == nil && !end.IsZero() {
 		ends = db.Micros(end)
 	}
-	return tx.Exec(putCredentialsSQL, job.clientID, job.companyID, sealed, login, subject, fingerprint, ends)
+	var grant any
+	if s.grant != nil {
+		grant = s.grant.id
+		if err := s.grant.store(tx, job.clientID); err != nil {
+			return err
+		}
+		if at, err := endOfGrant(tx, grantOf{job.clientID, s.grant.id}); err != nil {
+			return err
+		} else if ends == nil && at != nil {
+			ends = *at
+		}
+	}
+	return tx.Exec(putCredentialsSQL, job.clientID, job.companyID, s.own, login, subject, fingerprint, ends, grant)
 }
 
 // loginEnd is when a country's authority stops taking logins; zero: never that

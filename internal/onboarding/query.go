@@ -66,28 +66,44 @@ func (c *Companies) supplier(id string, p *profile) country.Supplier {
 }
 
 // Credentials opens a company's tax credentials, for one signing or one call;
-// they are empty when the company has none. fault.NotFound as in Supplier.
+// they are empty when the company has none. fault.NotFound as in Supplier. What a
+// person granted is among them, renewed where its time has come.
 func (c *Companies) Credentials(ctx context.Context, clientID, id string) (country.Credentials, error) {
+	own, grantID, err := c.ownCredentials(ctx, clientID, id)
+	if err != nil || grantID == "" {
+		return own, err
+	}
+	return c.granted(ctx, grantOf{clientID, grantID}, own)
+}
+
+// Opens reports why a company's stored credentials cannot be opened; nil: they
+// can. Nobody is called, whatever has to be renewed.
+func (c *Companies) Opens(ctx context.Context, clientID, id string) error {
+	_, _, err := c.ownCredentials(ctx, clientID, id)
+	return err
+}
+
+// ownCredentials are those without what a person granted, and which grant that is.
+func (c *Companies) ownCredentials(ctx context.Context, clientID, id string) (own country.Credentials, grantID string, err error) {
 	var sealed []byte
-	err := c.db.ReadEach(ctx, func(r db.Reader) error { return r.Row(sealedSQL, clientID, id).Scan(&sealed) })
+	err = c.db.ReadEach(ctx, func(r db.Reader) error { return r.Row(sealedSQL, clientID, id).Scan(&sealed, &grantID) })
 	if errors.Is(err, db.ErrNoRows) {
-		return country.Credentials{}, notFound("company")
+		return own, "", notFound("company")
 	}
 	if err != nil {
-		return country.Credentials{}, fmt.Errorf("read the credentials of company %s: %w", id, err)
+		return own, "", fmt.Errorf("read the credentials of company %s: %w", id, err)
 	}
 	if len(sealed) == 0 {
-		return country.Credentials{}, nil
+		return own, "", nil
 	}
 	sealer, err := c.sealer(ctx, clientID)
 	if err != nil {
-		return country.Credentials{}, err
+		return own, "", err
 	}
-	opened, err := openCredentials(sealer, sealed, bound(clientID, id, purposeCredentials))
-	if err != nil {
-		return country.Credentials{}, fmt.Errorf("open the credentials of company %s: %w", id, err)
+	if own, err = openCredentials(sealer, sealed, bound(clientID, id, purposeCredentials)); err != nil {
+		return own, "", fmt.Errorf("open the credentials of company %s: %w", id, err)
 	}
-	return opened, nil
+	return own, grantID, nil
 }
 
 // Job answers a job's envelope; fault.NotFound when this client has no such job.

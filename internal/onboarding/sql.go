@@ -32,10 +32,10 @@ const dueSQL = `UPDATE onboarding_jobs SET due_at = $1, lease_until = NULL, leas
 
 const changeCompanySQL = `UPDATE companies SET profile = $1, updated_at = $2 WHERE client_id = $3 AND company_id = $4`
 
-const putCredentialsSQL = `INSERT INTO company_credentials (client_id, company_id, sealed, login, subject, fingerprint, expires_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7)
+const putCredentialsSQL = `INSERT INTO company_credentials (client_id, company_id, sealed, login, subject, fingerprint, expires_at, grant_id)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 	ON CONFLICT (client_id, company_id) DO UPDATE SET sealed = excluded.sealed, login = excluded.login, subject = excluded.subject,
-		fingerprint = excluded.fingerprint, expires_at = excluded.expires_at, alarmed = 0`
+		fingerprint = excluded.fingerprint, expires_at = excluded.expires_at, grant_id = excluded.grant_id, alarmed = 0`
 
 const companySelect = `SELECT c.company_id, c.live, c.profile, c.created_at, c.updated_at,
 		k.login, k.subject, k.fingerprint, k.expires_at
@@ -47,7 +47,7 @@ const listSQL = companySelect + `(c.created_at < $2 OR (c.created_at = $2 AND c.
 
 const supplierSQL = `SELECT profile FROM companies WHERE client_id = $1 AND company_id = $2`
 
-const sealedSQL = `SELECT k.sealed FROM companies c
+const sealedSQL = `SELECT k.sealed, coalesce(k.grant_id, '') FROM companies c
 	LEFT JOIN company_credentials k ON k.client_id = c.client_id AND k.company_id = c.company_id
 	WHERE c.client_id = $1 AND c.company_id = $2`
 

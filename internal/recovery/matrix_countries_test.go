@@ -86,7 +86,7 @@ func (p prompt) Registered(ctx context.Context, s country.Supplier, day country.
 // and registration, whoever gave the number, and a new sale gets its own.
 func TestTheMatrixOfRestoresInCountries(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"ES", "HU", "MX", "PL"} {
+	for _, code := range []string{"ES", "HU", "MX", "PL", "RO"} {
 		for _, drawn := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/series=%v", code, drawn), func(t *testing.T) {
 				t.Parallel()
@@ -113,7 +113,7 @@ func restoreExample(t *testing.T, x examples, drawn bool) {
 	url := dbtest.SQLiteURL(t)
 	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
 	supplier := n.Supplier(x.pack.Code, "s1", x.company)
-	number := func(text string) any { return "M-" + text }
+	number := func(text string) any { return "M-1" + text }
 	if drawn {
 		counts(t, n, series.Series{SupplierID: supplier, Pattern: "F-{N:4}"})
 		number = func(string) any { return nil }

@@ -341,8 +341,8 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		}
 		r.TotalAmount = &received
 	}
-	if days := pack.Facts.DeadlineDays; days > 0 && o.Kind != transaction.PaymentReport && o.Kind != transaction.Period {
-		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
+	if at := pack.LatestBy(t.Date); !at.IsZero() && o.Kind != transaction.PaymentReport && o.Kind != transaction.Period {
+		r.LatestBy = opt(Stamp(at))
 	}
 	return r
 }

@@ -51,6 +51,8 @@ func amountsOf(t *testing.T, code string, report []byte) filedAmounts {
 			{"LineExtensionAmount", "PayableRoundingAmount"}},
 		"HU": {{"invoiceGrossAmount", "invoiceNetAmount", "invoiceVatAmount", "vatRateNetAmount", "vatRateVatAmount"},
 			{"lineNetAmount", "lineVatAmount", "lineGrossAmountNormal"}},
+		"RO": {{"TaxAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"},
+			{"LineExtensionAmount", "PayableRoundingAmount"}},
 		"IT": {{"ImportoTotaleDocumento", "ImponibileImporto", "Imposta"}, {"PrezzoTotale", "Arrotondamento"}},
 		"MX": {{"Comprobante/Total", "Impuestos/TotalImpuestosTrasladados"}, nil},
 	}[code]

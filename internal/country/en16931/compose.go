@@ -56,9 +56,16 @@ func (p Page) compose(in country.Issue, profile Profile) Composed {
 	c.parties()
 	c.lines()
 	c.payment()
+	if p.Shape != nil {
+		p.Shape(in, d)
+	}
 	c.settle()
 	return c.out
 }
+
+// Compose is the document of a transaction by a profile, for a country that files
+// it itself.
+func (p Page) Compose(in country.Issue, profile Profile) Composed { return p.compose(in, profile) }
 
 type composer struct {
 	page     Page
@@ -183,7 +190,7 @@ func (c *composer) accounting() {
 
 // currency of the country's books, for those outside the euro.
 func (p Page) currency() string {
-	return cmp.Or(map[string]string{"DK": "DKK", "NO": "NOK", "SE": "SEK"}[p.Code], "EUR")
+	return cmp.Or(map[string]string{"DK": "DKK", "NO": "NOK", "RO": "RON", "SE": "SEK"}[p.Code], "EUR")
 }
 
 // lines makes lines of items, and allowances of discounts.

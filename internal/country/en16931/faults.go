@@ -40,6 +40,15 @@ func (c Composed) faults(who audience) []fault.Fault {
 	return list.Listed()
 }
 
+// Faults are what the official rules would refuse, of the body and of the company.
+func (c Composed) Faults() []fault.Fault { return c.faults(ofAll) }
+
+// BodyFaults are those that a client can mend in the body of a transaction.
+func (c Composed) BodyFaults() []fault.Fault { return c.faults(ofBody) }
+
+// CompanyFaults are those that the company's onboarding has to mend.
+func (c Composed) CompanyFaults() []fault.Fault { return c.faults(ofCompany) }
+
 // path is where a client finds a term: in the body, or in the company.
 func (c Composed) path(f Finding) (path string, company bool) {
 	if path, ok := companyPaths[f.Term]; ok {
@@ -78,7 +87,7 @@ func place(parts ...any) string {
 var companyPaths = map[string]string{
 	"BT-27": "legal_name", "BT-28": "legal_name", "BT-29": "company_number", "BT-30": "company_number",
 	"BT-31": "tax_information.tax_number", "BT-32": "tax_information.tax_number", "BT-34": "settings.endpoint_id",
-	"BG-5": "address", "BT-35": "address.address_line_1", "BT-37": "address.city", "BT-38": "address.postal_code", "BT-40": "address.country_code",
+	"BG-5": "address", "BT-35": "address.address_line_1", "BT-36": "address.address_line_2", "BT-37": "address.city", "BT-39": "address.province", "BT-38": "address.postal_code", "BT-40": "address.country_code",
 	"BG-6": "settings.contact_name", "BT-41": "settings.contact_name", "BT-42": "settings.contact_phone", "BT-43": "settings.contact_email",
 	"BG-16": "settings.iban", "BG-17": "settings.iban", "BT-84": "settings.iban", "BT-81": "settings.iban",
 	"BT-23": "settings.format", "BT-24": "settings.format",
@@ -90,9 +99,11 @@ var bodyPaths = map[string]string{
 	"BT-9": "due_date", "BT-10": "buyer_reference", "BT-11": "project_reference", "BT-12": "contract_reference", "BT-13": "order_reference", "BT-20": "payment_terms", "BT-22": "note", "BT-25": "reference_transaction_id",
 	"BT-44": "customer.legal_name", "BT-45": "customer.trade_name", "BT-46": "customer.entity_number", "BT-47": "customer.entity_number",
 	"BT-48": "customer.tax_information.tax_number", "BT-49": "customer.electronic_address",
-	"BG-8": "customer.address", "BT-50": "customer.address.address_line_1", "BT-52": "customer.address.city", "BT-53": "customer.address.postal_code",
+	"BG-8": "customer.address", "BT-50": "customer.address.address_line_1", "BT-51": "customer.address.address_line_2", "BT-57": "customer.phone", "BT-58": "customer.email", "BT-52": "customer.address.city", "BT-53": "customer.address.postal_code",
 	"BT-54": "customer.address.province", "BT-55": "customer.address.country_code",
 	"BT-77": "customer.address.city", "BT-78": "customer.address.postal_code", "BT-80": "customer.address.country_code",
+	"BT-70": "delivery.name", "BT-75": "delivery.address.address_line_1", "BT-76": "delivery.address.address_line_2", "BT-79": "delivery.address.province",
+	"BT-83": "payments", "BT-120": "items", "BT-125": "attachments",
 	"BT-72": "delivery_date", "BT-74": "period.to", "BT-59": "payee.name", "BT-89": "payments", "BT-90": "payments", "BT-91": "payments", "BT-111": "exchange_rate",
 }
 
@@ -100,7 +111,7 @@ var bodyPaths = map[string]string{
 var linePaths = map[string]string{
 	"BT-126": "number", "BT-129": "quantity", "BT-130": "unit", "BT-131": "unit_price", "BT-146": "unit_price", "BT-149": "quantity", "BT-150": "unit",
 	"BT-151": "tax_breakdowns.0.type", "BT-152": "tax_breakdowns.0.rate", "BT-153": "name", "BT-154": "description", "BT-155": "code", "BT-157": "ean",
-	"BT-134": "period.from", "BT-135": "period.to", "BT-136": "discount", "BT-139": "discount", "BT-158": "classification",
+	"BT-134": "period.from", "BT-135": "period.to", "BT-136": "discount", "BT-139": "discount", "BT-158": "classification", "BT-160": "classification", "BT-161": "classification",
 }
 
 // allowancePaths are those of a discount.

@@ -62,9 +62,17 @@ func Extend(base country.Pack, p Page) country.Pack {
 	return pack
 }
 
+// offered are the profiles that a sale may have.
+func (p Page) offered(s Sale) []Profile {
+	if p.Filed != nil {
+		return []Profile{*p.Filed}
+	}
+	return p.Offer(s)
+}
+
 // offers reports whether the country makes structured invoices without being asked.
 func (p Page) offers() bool {
-	return len(p.Offer(Sale{SellerCountry: p.Code, BuyerCountry: p.Code, Business: true})) > 0
+	return len(p.offered(Sale{SellerCountry: p.Code, BuyerCountry: p.Code, Business: true})) > 0
 }
 
 // Union is the page of a member state that makes documents for people, and a
@@ -117,18 +125,18 @@ func (p Page) standIn() *country.Supplier {
 // check refuses at once what the official rules would refuse later.
 func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 	t := *c.Transaction
-	if t.Customer == nil || t.Customer.Type != transaction.Business || len(c.Totals.Lines) != len(t.Items) {
+	if t.Customer == nil || t.Customer.Type != transaction.Business && p.Filed == nil || len(c.Totals.Lines) != len(t.Items) {
 		return nil // nobody is owed one, or there are no amounts yet
 	}
 	if len(p.untaxed(c, base)) > 0 {
 		return nil // what a line without tax is must be said first
 	}
 	t.Items = base.TypedItems(c)
-	in := country.Issue{Transaction: &t, Totals: c.Totals, Supplier: p.standIn(), UniqueNumber: "-", Location: time.UTC}
+	in := country.Issue{Transaction: &t, Totals: c.Totals, Supplier: p.standIn(), UniqueNumber: "1", Location: time.UTC}
 	if t.Kind != transaction.Invoice {
 		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "-", Date: t.Date}}
 	}
-	offer := issuedBy(p.Offer(saleOf(in.Supplier, &t)), &t)
+	offer := issuedBy(p.offered(saleOf(in.Supplier, &t)), &t)
 	if len(offer) == 0 {
 		return nil
 	}
@@ -242,6 +250,9 @@ func (p Page) checkCompany(s country.Supplier) (found []fault.Fault) {
 		found = append(found, fault.At("settings.delivery", fault.ValidationMatchInvalid, "and settings.format do not fit: %s does not travel over Peppol", format))
 	}
 	profile, named := profileNamed(s.Settings.Text("format"))
+	if p.Filed != nil {
+		profile, named = *p.Filed, true
+	}
 	if !named || len(found) > 0 {
 		return found
 	}

@@ -55,6 +55,13 @@ type Page struct {
 	// Seller adds what the country wants about the seller, from its settings.
 	Seller func(s *country.Supplier, p *Party)
 
+	// Filed is the profile of every document, also of consumers', where the tax
+	// administration takes them and nobody has a choice. Nil: see Offer.
+	Filed *Profile
+
+	// Shape writes what the country has in another form, before amounts are settled.
+	Shape func(in country.Issue, d *Invoice)
+
 	Legal []string // texts that the printed document carries
 
 	// Example takes the place of the country's own, where it has one. Nil: none.

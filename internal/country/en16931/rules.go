@@ -11,6 +11,7 @@ type Profile struct {
 	Process       string // BT-23
 	Peppol        bool   // the rules of Peppol BIS Billing 3.0, national ones included
 	German        bool   // the rules of XRechnung 3.0
+	Romanian      bool   // the rules of CIUS-RO
 	Code          string // as settings.format names it
 	CII           bool   // written as CII instead of UBL
 	SelfBilled    bool   // Peppol's profile of documents that the buyer issues, which has no national rules
@@ -88,6 +89,9 @@ func Check(d *Invoice, p Profile) []Finding {
 	}
 	if p.German || p.Peppol && !p.SelfBilled && d.Seller.Address.Country == "DE" && d.Buyer.Address.Country == "DE" {
 		c.german()
+	}
+	if p.Romanian {
+		c.romanian()
 	}
 	return c.found
 }

@@ -21,6 +21,6 @@ func SetClock(ch country.Channel, now func() time.Time, advance func(time.Durati
 // FillSession makes the open session take no further invoice.
 func FillSession(ch country.Channel) { ch.(*channel).SessionMax = 0 }
 
-func Holiday(day time.Time) bool { return holiday(day) }
+func Holiday(day time.Time) bool { return holidays.Free(day) }
 
 func SetPartMax(ch country.Channel, bytes int) { ch.(*channel).PartMax = bytes }

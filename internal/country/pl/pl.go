@@ -145,6 +145,7 @@ func facts() country.Facts {
 		},
 		Derivations:  derivations(),
 		DeadlineDays: 1,
+		WorkingDays:  &holidays,
 		LoginUntil:   "2026-12-31", // of KSeF tokens: afterwards KSeF takes certificates alone
 		Obligations:  obligations(),
 		Penalties:    penalties(),

@@ -724,3 +724,21 @@ func TestHolidaysAreThoseOfTheLaw(t *testing.T) {
 		}
 	}
 }
+
+// offline24 ends with the next working day, where Poland is.
+func TestTheDeadlineIsAWorkingDay(t *testing.T) {
+	p := pl.Pack()
+	for issued, want := range map[string]string{
+		"2026-10-06T10:00:00Z": "2026-10-07T21:59:59Z",
+		"2026-10-09T10:00:00Z": "2026-10-12T21:59:59Z", // a Friday
+		"2026-12-23T22:59:00Z": "2026-12-28T22:59:59Z", // a minute before Christmas Eve, in winter
+	} {
+		at, err := time.Parse(time.RFC3339, issued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.LatestBy(at).UTC().Format(time.RFC3339); got != want {
+			t.Errorf("issued %s: until %s instead of %s", issued, got, want)
+		}
+	}
+}

@@ -123,7 +123,7 @@ func rateDay(t *transaction.Transaction, zone *time.Location) []fault.Fault {
 	if supplied, err := time.ParseInLocation(time.DateOnly, t.DeliveryDate, zone); err == nil && supplied.Before(day) {
 		day = supplied
 	}
-	if want := workingBefore(day).Format(time.DateOnly); t.ExchangeRateDate != want {
+	if want := holidays.Before(day).Format(time.DateOnly); t.ExchangeRateDate != want {
 		return []fault.Fault{fault.Warn("exchange_rate_date", fault.RateUnusual,
 			"is not %s, the last working day before the supply or the invoice (art. 31a of the VAT act)", want)}
 	}

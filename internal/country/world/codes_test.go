@@ -37,6 +37,7 @@ func TestEveryCodeThatADoubleAnswersIsExplained(t *testing.T) {
 			constants(t, "sdiwire", "FileEmpty", "Unavailable"),
 			constants(t, "sdiwire", "FileEmpty", "NotEnabled"), constants(t, "sdiwire", "EsitoAccepted", "Esito"),
 			[]string{"MC", "AT", "DT"}),
+		"RO": underscored(literals(t, "anaf", `^"BR-RO-[A-Z]*[0-9]+"$`)),
 	}
 	for _, p := range packs {
 		said := known[p.Code]
@@ -52,6 +53,14 @@ func TestEveryCodeThatADoubleAnswersIsExplained(t *testing.T) {
 			}
 		}
 	}
+}
+
+// underscored are names of rules as the table of codes has them.
+func underscored(rules []string) (list []string) {
+	for _, rule := range rules {
+		list = append(list, strings.ReplaceAll(rule, "-", "_"))
+	}
+	return list
 }
 
 // Our own words are short, and are sentences.

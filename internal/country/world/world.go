@@ -14,6 +14,7 @@ import (
 	"tributary/internal/authority"
 	"tributary/internal/authority/accesspoint"
 	"tributary/internal/authority/aeat"
+	"tributary/internal/authority/anaf"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/authority/nav"
 	"tributary/internal/authority/reference"
@@ -38,6 +39,7 @@ import (
 	"tributary/internal/country/no"
 	"tributary/internal/country/peppol"
 	"tributary/internal/country/pl"
+	"tributary/internal/country/ro"
 	"tributary/internal/country/se"
 	"tributary/internal/country/xx"
 	"tributary/internal/transaction"
@@ -52,6 +54,7 @@ func Packs(further ...country.Pack) ([]country.Pack, error) {
 		paired(it.Pack(), sdi.New),  // Italy, SdI
 		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0
 		paired(pl.Pack(), ksef.New), // Poland, KSeF 2.0
+		paired(ro.Pack(), anaf.New), // Romania, RO e-Factura
 		Reference(transaction.ReferenceCode, country.ByNumber),
 	))
 }

@@ -312,7 +312,7 @@ CREATE TABLE attachments (
     client_id    TEXT   NOT NULL,
     operation_id TEXT   NOT NULL,
     kind         TEXT   NOT NULL CHECK (kind IN ('VISUAL', 'REPORT', 'RECEIPT', 'CLIENT')),
-    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV')),
+    type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV', 'ZIP')),
     resource_id  TEXT   NOT NULL,
     place        TEXT   NOT NULL CHECK (place IN ('store', 'record')),
     shelf        TEXT   NOT NULL,
@@ -450,9 +450,22 @@ CREATE TABLE company_credentials (
     fingerprint TEXT,
     expires_at  BIGINT,
     alarmed     BIGINT  NOT NULL DEFAULT 0, -- the last alarm before the end: 30, 7 or 1 days; 0: none yet
+    grant_id    TEXT,                       -- of authority_grants; NULL: none
     PRIMARY KEY (client_id, company_id)
 ) WITHOUT ROWID;
 CREATE INDEX company_credentials_by_end ON company_credentials (expires_at) WHERE expires_at IS NOT NULL;
+
+-- What a person at an authority has granted, and is renewed while it is used. Companies for which one person acts share a row.
+CREATE TABLE authority_grants (
+    client_id    TEXT    NOT NULL,
+    grant_id     TEXT    NOT NULL,           -- country, environment and who granted it
+    sealed       BLOB,                       -- NULL: it died
+    usable_until BIGINT  NOT NULL,           -- then it is renewed
+    ends_at      BIGINT,                     -- then a person has to come again; NULL: nobody knows
+    renewing_at  BIGINT,                     -- somebody is renewing it since; NULL: nobody is
+    version      BIGINT  NOT NULL,
+    PRIMARY KEY (client_id, grant_id)
+) WITHOUT ROWID;
 
 -- One row per job. The company's id is chosen with the job, so that an authority that was asked twice hears one name.
 CREATE TABLE onboarding_jobs (

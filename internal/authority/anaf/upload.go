@@ -1,0 +1,214 @@
+package anaf
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/authority"
+	"tributary/internal/xmltree"
+)
+
+// States of what was uploaded.
+const (
+	working = "in prelucrare"
+	good    = "ok"
+	bad     = "nok"
+)
+
+// arrival is one document of an upload.
+type arrival struct {
+	cif    string // of the call
+	seller string // digits, as the document has them
+	number string
+	hash   string
+	data   []byte
+	flaws  []string
+}
+
+// entry is what the book keeps of an upload, under its index.
+type entry struct {
+	CIF    string    `json:"cif"`
+	Number string    `json:"number"`
+	Hash   string    `json:"hash"`
+	State  string    `json:"state"`
+	At     time.Time `json:"at"`
+	Errors []string  `json:"errors,omitempty"`
+	Asked  int       `json:"asked,omitempty"` // in work: how often somebody has asked
+	Due    time.Time `json:"due,omitzero"`
+}
+
+// upload takes a document under a new index; only the call is judged here.
+func (a *double) upload(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	cif, standard := query.Get("cif"), query.Get("standard")
+	if !slices.Contains([]string{"UBL", "CN"}, standard) {
+		a.badRequest(w, "Valorile acceptate pentru parametrul standard sunt UBL, CN, CII sau RASP")
+		return
+	}
+	if cif == "" || strings.Trim(cif, "0123456789") != "" {
+		a.badRequest(w, "Parametrul cif trebuie sa contina numai cifre")
+		return
+	}
+	for _, name := range []string{"extern", "autofactura", "executare"} {
+		if v, given := query[name]; given && (len(v) != 1 || v[0] != "DA") {
+			a.badRequest(w, "Valoarea acceptata pentru parametrul "+name+" este DA")
+			return
+		}
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, uploadBytesMax))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		a.refuse(w, "Marime fisier transmis mai mare de 10 MB.")
+		return
+	}
+	if err != nil {
+		return // the caller left
+	}
+	if cif == "999999999" {
+		a.refuse(w, "Nu aveti drept in SPV pentru CIF="+cif)
+		return
+	}
+	x := read(data, cif, standard)
+	x.judgeCall(query.Get("extern") == "DA", query.Get("autofactura") == "DA", strings.HasSuffix(r.URL.Path, "b2c"))
+	switch {
+	case a.obeys(x.number, "-LIMIT", 1):
+		a.refuse(w, "S-au facut deja 1000 apeluri de upload in ultimul minut")
+		return
+	case a.obeys(x.number, "-FIREWALL", 1):
+		firewall(w)
+		return
+	}
+	turn := a.desk.Turn(authority.Arrival{Supplier: x.seller, Number: x.number})
+	if !turn.Begin(w, nil) {
+		return
+	}
+	var index string
+	if err := a.desk.Write(func(b *authority.Book) { index = a.take(b, &x, turn.Steps[0]) }); err != nil {
+		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+		return
+	}
+	if !turn.End(w, r) {
+		return
+	}
+	writeXML(w, func(out *xmltree.Writer) {
+		out.Start("header", "xmlns", spaceUpload, "dateResponse", a.now().Format("200601021504"), "ExecutionStatus", "0",
+			"index_incarcare", index)
+		out.End()
+	})
+}
+
+// take keeps an upload, and decides it unless the script or its number says later.
+func (a *double) take(b *authority.Book, x *arrival, step authority.Step) string {
+	if step.Outcome == authority.Duplicate {
+		a.plant(b, x, step)
+	}
+	e := entry{CIF: x.seller, Number: x.number, Hash: x.hash, State: working, At: a.now().UTC()}
+	index := a.keep(b, x, e)
+	if step.Outcome == authority.Suspend {
+		e.Due = e.At.Add(step.Delay)
+		b.Keep("entry/"+index, e)
+		b.Put("pending/"+x.seller, strings.TrimSpace(got(b, "pending/"+x.seller)+" "+index))
+		return index
+	}
+	a.decide(b, index, x, step)
+	return index
+}
+
+func got(b *authority.Book, key string) string {
+	text, _ := b.Get(key)
+	return text
+}
+
+// keep gives an upload its index.
+func (a *double) keep(b *authority.Book, x *arrival, e entry) string {
+	n, _ := strconv.Atoi(got(b, "last"))
+	index := strconv.Itoa(max(n, 5_000_000) + 1)
+	b.Put("last", index)
+	b.Put("data/"+index, base64.StdEncoding.EncodeToString(x.data))
+	b.Keep("entry/"+index, e)
+	return index
+}
+
+// plant registers what a script says is there already: ours from a call before,
+// or another's under the number.
+func (a *double) plant(b *authority.Book, x *arrival, step authority.Step) {
+	other := *x
+	if step.Of != authority.OfOurs {
+		other.data = []byte(strings.Replace(string(x.data), "<cbc:IssueDate>", "<cbc:Note>another</cbc:Note><cbc:IssueDate>", 1))
+		sum := sha256.Sum256(other.data)
+		other.hash = hex.EncodeToString(sum[:])
+	}
+	index := a.keep(b, &other, entry{CIF: x.seller, Number: x.number, Hash: other.hash, State: working, At: a.now().UTC()})
+	a.decide(b, index, &other, authority.Step{Outcome: authority.Accept})
+}
+
+// decide ends an upload: what is there already is refused with the index before.
+func (a *double) decide(b *authority.Book, index string, x *arrival, step authority.Step) {
+	var e entry
+	b.Load("entry/"+index, &e)
+	e.Due, e.Errors = time.Time{}, x.flaws
+	if first, taken := b.FindKey(x.seller + "\x00" + x.number); taken {
+		e.Errors = append(e.Errors, fmt.Sprintf("Factura a mai fost transmisa anterior cu index=%s si data incarcare=%s",
+			first.AuthorityID, first.At.Format(time.DateOnly)))
+	}
+	if step.Outcome == authority.Reject {
+		e.Errors = append(e.Errors, "E: validari globale  eroare regula: BR-RO-020, respinsa de scenariul de test")
+	}
+	e.State = bad
+	if len(e.Errors) == 0 {
+		e.State = good
+		b.Register(authority.Registration{Supplier: x.seller, Number: x.number, SHA256: x.hash, AuthorityID: index, At: e.At,
+			Key: x.seller + "\x00" + x.number})
+		b.Put("sent/"+x.seller, strings.TrimSpace(got(b, "sent/"+x.seller)+" "+index))
+	}
+	b.Keep("entry/"+index, e)
+}
+
+// settle decides what is due of a company, once more than it was asked for.
+func (a *double) settle(b *authority.Book, cif string) {
+	var left []string
+	for _, index := range strings.Fields(got(b, "pending/"+cif)) {
+		if !a.mature(b, index) {
+			left = append(left, index)
+		}
+	}
+	if joined := strings.Join(left, " "); joined != got(b, "pending/"+cif) {
+		b.Put("pending/"+cif, joined)
+	}
+}
+
+// mature decides an upload in work whose time has come; false: not yet.
+func (a *double) mature(b *authority.Book, index string) bool {
+	var e entry
+	if !b.Load("entry/"+index, &e) || e.State != working {
+		return true
+	}
+	e.Asked++
+	wanted := 1
+	if strings.HasSuffix(e.Number, "-WORKING") {
+		wanted = 2
+	}
+	if e.Asked <= wanted || a.now().Before(e.Due) {
+		b.Keep("entry/"+index, e)
+		return false
+	}
+	step := a.desk.Decide()
+	if step.Outcome == authority.Suspend {
+		e.Due = a.now().Add(step.Delay)
+		b.Keep("entry/"+index, e)
+		return false
+	}
+	data, _ := base64.StdEncoding.DecodeString(got(b, "data/"+index))
+	x := read(data, e.CIF, "")
+	a.decide(b, index, &x, step)
+	return true
+}

@@ -1,0 +1,94 @@
+package ro
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/en16931"
+	"tributary/internal/transaction"
+)
+
+// listedFor is how far back ANAF's list reaches.
+const listedFor = 59 * 24 * time.Hour
+
+// archived is a document of an archive with its day: neither ever changes.
+type archived struct {
+	day   en16931.Date
+	entry country.Entry
+}
+
+// Registered lists what ANAF holds of a company's documents of a day. The list
+// says nothing of them but their archives, which are fetched, each once.
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+	begin, err := time.Parse(time.DateOnly, day.String())
+	if err != nil {
+		return nil, fmt.Errorf("listing the documents of %s: %w", day, err)
+	}
+	if begin.Before(ch.now().Add(-listedFor)) {
+		return nil, fmt.Errorf("listing the documents of %s: %w: ANAF's reaches back 60 days", day, country.ErrNoList)
+	}
+	// A document may be uploaded before its day begins elsewhere, and any time after.
+	sent, err := ch.sent(ctx, fiscal(s.TaxNumber), begin.AddDate(0, 0, -1), c)
+	if err != nil {
+		return nil, fmt.Errorf("listing the documents of %s: %w", day, err)
+	}
+	var all []country.Entry
+	for _, m := range sent {
+		if !digits(m.Index) {
+			continue
+		}
+		one, known := ch.read.Get(m.Index)
+		if !known {
+			a, err := ch.fetch(ctx, m.ID, m.Index, c)
+			if err != nil {
+				return nil, fmt.Errorf("listing the documents of %s: %w", day, err)
+			}
+			if one, err = readEntry(a, m.ID); err != nil {
+				return nil, fmt.Errorf("listing the documents of %s: %w", day, err)
+			}
+			ch.read.Put(m.Index, one)
+		}
+		if string(one.day) == day.String() {
+			all = append(all, one.entry)
+		}
+	}
+	return all, nil
+}
+
+// readEntry reads what an archive says of its document.
+func readEntry(a archive, id string) (archived, error) {
+	d, _, err := en16931.Read(a.content)
+	if err != nil {
+		return archived{}, fmt.Errorf("the archive of %s: %w", a.index, err)
+	}
+	e := country.Entry{Number: d.Number, AuthorityID1: a.index, AuthorityID2: id, SHA256: country.SHA256(a.content),
+		Kind: transaction.Invoice, Currency: d.Currency, Customer: d.Buyer.VATID,
+		Gross: cents(d.Totals.Gross), Net: cents(d.Totals.Net), Tax: cents(d.Totals.Tax)}
+	if len(d.Preceding) > 0 {
+		e.Kind, e.Reference = transaction.Adjustment, d.Preceding[0].Number
+	}
+	if d.IsCreditNote() {
+		e.Kind = transaction.Credit
+	}
+	if d.Totals.Rounding.Given() { // the sums are not the sale's own
+		e.Gross, e.Net, e.Tax = nil, nil, nil
+	}
+	return archived{d.IssueDate, e}, nil
+}
+
+// cents are minor units of an amount with two decimals; nil: it has others.
+func cents(d en16931.Decimal) *int64 {
+	whole, rest, _ := strings.Cut(d.String(), ".")
+	if len(rest) != 2 {
+		return nil
+	}
+	n, err := strconv.ParseInt(whole+rest, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
