@@ -80,13 +80,15 @@ func certificates(t testing.TB, n int) []tls.Certificate {
 	return list
 }
 
+const roundSlots = 32 // calls at a time
+
 // round has every supplier call once, and answers how many handshakes were short.
 func (g *gate) round(t testing.TB, callers *country.Callers, suppliers []tls.Certificate,
 	pace *time.Ticker) (resumed int64) {
 	at := country.Endpoint{BaseURL: g.URL, HTTP: country.NewClient(g.Client().Transport)}
 	var short atomic.Int64
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 32)
+	slots := make(chan struct{}, roundSlots)
 	for i, cert := range suppliers {
 		if pace != nil {
 			<-pace.C
@@ -139,14 +141,14 @@ func TestManySuppliersWithCertificatesShareConnectionsAndResume(t *testing.T) {
 	if least := int64(n - country.CallersMax); resumed < least {
 		t.Errorf("%d handshakes were resumed, want at least %d", resumed, least)
 	}
-	// the authority sees an end late
-	for late := time.Now().Add(2 * time.Minute); g.open.Load() > country.CallersMax; runtime.Gosched() {
+	// The authority sees an end late, and whose client is put aside before its call begins keeps a connection, idle.
+	for late := time.Now().Add(2 * time.Minute); g.open.Load() > country.CallersMax+roundSlots; runtime.Gosched() {
 		if time.Now().After(late) {
-			t.Fatalf("%d connections stay open, want at most %d", g.open.Load(), country.CallersMax)
+			t.Fatalf("%d connections stay open, want at most %d", g.open.Load(), country.CallersMax+roundSlots)
 		}
 	}
 	// and those under way, twice
-	if most, bound := g.most.Load(), int64(country.CallersMax+2*32); most > bound && needs.IsLong() {
+	if most, bound := g.most.Load(), int64(country.CallersMax+2*roundSlots); most > bound && needs.IsLong() {
 		t.Errorf("%d connections were open at a time, want at most %d", most, bound)
 	}
 	for _, client := range callers.All() {

@@ -30,6 +30,8 @@ type book struct {
 	t   testing.TB
 	d   *db.DB
 	log *dbtest.Journal
+
+	enrolment string // the code that the last one was made with
 }
 
 func open(t testing.TB, d *db.DB, change ...func(*operator.Config)) *book {
