@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -40,6 +41,7 @@ type stage struct {
 	nodes    []*node
 	receiver *receiver
 	client   *http.Client
+	key      string // of whom post and fetch speak for; "": testKey
 }
 
 // node is one serving process and what starts it.
@@ -182,7 +184,7 @@ func (s *stage) post(base, path string, body []byte) (status int, answer []byte,
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
+	req.Header.Set("Authorization", "Bearer "+cmp.Or(s.key, testKey))
 	req.Header.Set("Content-Type", "application/json")
 	return s.read(req)
 }
@@ -192,7 +194,7 @@ func (s *stage) fetch(base, path string) (status int, answer []byte, err error) 
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
+	req.Header.Set("Authorization", "Bearer "+cmp.Or(s.key, testKey))
 	return s.read(req)
 }
 

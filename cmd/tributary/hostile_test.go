@@ -90,6 +90,9 @@ func TestTenHostileTenants(t *testing.T) {
 	if s.nodes[0].process.gone() {
 		t.Errorf("the program ended\n%s", s.lastWords())
 	}
+	if judged {
+		t.Run("neighbours", func(t *testing.T) { neighbours(t, lasts) })
+	}
 }
 
 // visitor is a tenant who submits a sale now and then and notes how long it takes.
@@ -184,27 +187,38 @@ type hostile struct {
 
 func newHostile(s *stage, name string, seen *statuses) *hostile {
 	s.t.Helper()
-	h := &hostile{stage: s, name: name, seen: seen, logo: hostileLogo(), dear: dearCertificate()}
-	code, out, errs := call(s.t, "client", "create", name, "--database", s.database, "--master-key", s.masterKey(),
-		"--name", name, "--country", "*=BOTH", "--json")
+	h := &hostile{stage: s, name: name, seen: seen, logo: hostileLogo(), dear: dearCertificate(), key: s.newClient(name)}
+	var numbers []map[string]any
+	for i := range 10_000 {
+		numbers = append(numbers, map[string]any{"country_iso_code": "XX", "tax_identification_number": strconv.Itoa(i)})
+	}
+	h.lines, h.many = hostileLines(), string(rawJSON(numbers))
+	return h
+}
+
+// newClient makes a client and answers its key.
+func (s *stage) newClient(name string, more ...string) string {
+	s.t.Helper()
+	code, out, errs := call(s.t, append([]string{"client", "create", name, "--database", s.database, "--master-key",
+		s.masterKey(), "--name", name, "--country", "*=BOTH", "--json"}, more...)...)
 	var made struct {
 		Key string `json:"api_key"`
 	}
 	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil {
 		s.t.Fatalf("create %s: %d %s %v", name, code, errs, err)
 	}
-	h.key = made.Key
-	var lines, numbers []map[string]any
+	return made.Key
+}
+
+// hostileLines are as many as a sale may have.
+var hostileLines = sync.OnceValue(func() string {
+	var lines []map[string]any
 	for i := range 5000 {
 		lines = append(lines, map[string]any{"number": i + 1, "name": fmt.Sprint("Thing ", i), "quantity": 1,
 			"unit_price": 100, "tax_breakdowns": []any{map[string]any{"rate": 25, "regime": "VAT"}}})
 	}
-	for i := range 10_000 {
-		numbers = append(numbers, map[string]any{"country_iso_code": "XX", "tax_identification_number": strconv.Itoa(i)})
-	}
-	h.lines, h.many = string(rawJSON(lines)), string(rawJSON(numbers))
-	return h
-}
+	return string(rawJSON(lines))
+})
 
 func rawJSON(v any) json.RawMessage {
 	text, err := json.Marshal(v)
@@ -270,8 +284,14 @@ func (h *hostile) ask(method, path, body string) {
 }
 
 func (h *hostile) submitLarge(id string) {
-	h.ask("POST", "/v1/transactions", fmt.Sprintf(`{"country_code":"XX","currency_code":"EUR","transaction_date":%q,"transaction_id":%q,"transaction_number":%q,
-		"supplier":{"id":"s"},"customer":{"legal_name":"Jane","type":"INDIVIDUAL"},"items":`, time.Now().UTC().Format(time.RFC3339), id, id)+h.lines+"}")
+	h.ask("POST", "/v1/transactions", largeSale(id, "s"))
+}
+
+// largeSale is a sale with all the lines that there may be.
+func largeSale(id, supplier string) string {
+	return fmt.Sprintf(`{"country_code":"XX","currency_code":"EUR","transaction_date":%q,"transaction_id":%q,"transaction_number":%q,
+		"supplier":{"id":%q},"customer":{"legal_name":"Jane","type":"INDIVIDUAL"},"items":`, time.Now().UTC().Format(time.RFC3339),
+		id, id, supplier) + hostileLines() + "}"
 }
 
 func (h *hostile) listAll(string) { h.ask("GET", "/v1/transactions?limit=100", "") }

@@ -337,12 +337,18 @@ func answerPage[T any](c *call, p page[T]) error {
 
 const pageBuffer = 32 << 10
 
-func (c *call) raw(status int, media string, text []byte) {
+func (c *call) raw(status int, media string, pieces ...[]byte) {
+	length := 0
+	for _, text := range pieces {
+		length += len(text)
+	}
 	head := c.out.Header()
 	head.Set("Content-Type", media)
-	head.Set("Content-Length", strconv.Itoa(len(text)))
+	head.Set("Content-Length", strconv.Itoa(length))
 	c.out.WriteHeader(status)
-	c.out.Write(text)
+	for _, text := range pieces {
+		c.out.Write(text)
+	}
 }
 
 // actingAs is the transaction slice's view of the caller.

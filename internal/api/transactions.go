@@ -81,11 +81,13 @@ func (a *API) validate(c *call) error {
 }
 
 func (a *API) result(c *call) error {
-	result, err := a.cfg.Ledger.Result(c.Context(), c.caller.ClientID, c.PathValue("operation_id"))
+	text, done, err := a.cfg.Ledger.Answer(c.Context(), c.caller.ClientID, c.PathValue("operation_id"))
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, result)
+	defer done()
+	c.raw(http.StatusOK, "application/json", text...)
+	return nil
 }
 
 type historyAnswer struct {

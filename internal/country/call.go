@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -135,7 +134,8 @@ type Reply struct {
 // Failure policy: an error wraps [ErrNotTaken] exactly when no connection was
 // had, so that not one byte of the request can have left: a refused
 // connection, an unknown name, a failed handshake, a deadline while dialling.
-// Every other error, a body cut short or too long included, is ambiguous.
+// Every other error, a body cut short or too long included, is ambiguous; so is
+// [ErrBusy], when there was no room for a large answer before the deadline.
 func Exchange(client *http.Client, r *http.Request, bytesMax int64) (Reply, error) {
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -146,28 +146,11 @@ func Exchange(client *http.Client, r *http.Request, bytesMax int64) (Reply, erro
 		}
 		return Reply{}, fmt.Errorf("calling the authority: %w", err)
 	}
-	body, err := ReadBody(resp, bytesMax)
+	body, err := readAnswer(r.Context(), resp, bytesMax)
 	if err != nil {
 		return Reply{}, err
 	}
 	return Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
-}
-
-// ReadBody reads and closes an answer's body. One longer than bytesMax is
-// [ErrBodyTooLarge], and no more of it is read.
-func ReadBody(resp *http.Response, bytesMax int64) ([]byte, error) {
-	defer resp.Body.Close()
-	if resp.ContentLength > bytesMax {
-		return nil, fmt.Errorf("reading the authority's answer of %d bytes: %w", resp.ContentLength, ErrBodyTooLarge)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, bytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the authority's answer: %w", err)
-	}
-	if int64(len(body)) > bytesMax {
-		return nil, fmt.Errorf("reading the authority's answer: %w", ErrBodyTooLarge)
-	}
-	return body, nil
 }
 
 // Request is one call to an authority.

@@ -1,6 +1,23 @@
 package country
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+)
+
+// What large answers may take, and what one is weighed as.
+const (
+	AnswerSmall = answerSmall
+	AnswersMax  = answersMax
+)
+
+// WeightOf is what an answer is weighed as.
+func WeightOf(bytes int64) int64 { return weightOf(bytes) }
+
+// ReadBody reads the answer of no call.
+func ReadBody(resp *http.Response, bytesMax int64) ([]byte, error) {
+	return readAnswer(context.Background(), resp, bytesMax)
+}
 
 // NewClient is the client that packs get.
 var NewClient = newClient

@@ -9,7 +9,10 @@ import (
 
 // Traffic counts the bytes of bodies that one call of a [Channel] sent and
 // received, however many requests it took. A nil Traffic has counted nothing.
-type Traffic struct{ out, in atomic.Int64 }
+type Traffic struct {
+	out, in atomic.Int64
+	room    room // of its answers
+}
 
 // Out is how many bytes were handed to the network.
 func (t *Traffic) Out() int64 {

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/lease"
 	"tributary/internal/needs"
+	"tributary/internal/turnstile"
 )
 
 // endless is a question that takes longer than anybody waits; the second gives
@@ -141,6 +142,56 @@ func TestReadWithABudgetAnswersTheSame(t *testing.T) {
 			return mine
 		}); !errors.Is(err, mine) {
 			t.Errorf("the reader's own error becomes %v", err)
+		}
+	})
+}
+
+// A client whose reads hang, and of whom many more wait, keeps no other client waiting.
+func TestReadsOfOneClientHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		visit := db.WithReadBudget(t.Context(), time.Hour)
+		begun, release := make(chan struct{}, 99), make(chan struct{})
+		var wg sync.WaitGroup
+		for range 4 * db.VisitorsAtOnce(d) {
+			wg.Go(func() {
+				must(t, d.Read(db.ForClient(visit, "many"), func(db.Reader) error {
+					begun <- struct{}{}
+					<-release
+					return nil
+				}))
+			})
+		}
+		for range db.VisitorsAtOnce(d) {
+			<-begun
+		}
+		for range 3 {
+			must(t, d.Read(db.ForClient(visit, "quiet"), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }))
+		}
+		if len(begun) > 0 {
+			t.Errorf("%d reads more than its share are made for one client", len(begun))
+		}
+		close(release)
+		wg.Wait()
+	})
+}
+
+// Of a request whose time is over nothing is stored any more: its caller would hear nothing.
+func TestAWriteEndsBeforeItsCallerHangsUp(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		late := turnstile.AnswerBy(t.Context(), time.Now())
+		if err := d.Write(late, func(*db.Tx) error { t.Error("it is written"); return nil }); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("a late write answers %v", err)
+		}
+		g := db.NewGather(d, func(_ *db.Tx, in []int) ([]int, error) { return in, nil })
+		defer g.Close()
+		if _, err := g.Do(late, 1); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("a late call answers %v", err)
+		}
+		in := turnstile.AnswerBy(t.Context(), time.Now().Add(time.Hour))
+		if got, err := g.Do(in, 2); err != nil || got != 2 {
+			t.Errorf("a call in time answers %d %v", got, err)
 		}
 	})
 }

@@ -25,6 +25,7 @@ import (
 
 	"tributary/internal/fault"
 	"tributary/internal/secret"
+	"tributary/internal/turnstile"
 )
 
 // ErrStale reports a write that no longer holds what it needs: its lease was
@@ -80,6 +81,7 @@ type DB struct {
 	once     sync.Once
 	fatal    sync.Once
 	patience time.Duration         // WriteTimeout, but in tests
+	turns    *turnstile.Gate       // of callers from outside, to a connection
 	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
 
 }
@@ -93,6 +95,7 @@ type engine interface {
 	start(d *DB) error // background work: writers, listener
 	notify(queue string)
 	alive() (live map[string]bool, certain bool, err error)
+	visitorConns() int // connections for the reads of callers from outside
 	close() error
 }
 
@@ -124,6 +127,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	conns := int64(d.eng.visitorConns())
+	d.turns = turnstile.New(conns, readsWaiting).Sharing(max(1, conns-1))
 	if err := d.eng.start(d); err != nil {
 		return nil, errors.Join(err, d.eng.close())
 	}
@@ -168,7 +173,7 @@ func (d *DB) RunsWorkers() error {
 // that wait at the same time share one commit; a write alone goes at once. A
 // full queue is fault.Unavailable at once. A panic in fn is raised again here.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return d.store(&write{ctx: ctx, fn: fn, until: time.Now().Add(d.patience)})
+	return d.store(&write{ctx: ctx, fn: fn, until: turnstile.AnsweredBy(ctx, time.Now().Add(d.patience))})
 }
 
 // store is Write for a caller whose waiting may have begun before.
@@ -200,7 +205,7 @@ func (d *DB) Read(ctx context.Context, fn func(Reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return d.eng.read(ctx, oneSnapshot, fn)
+	return d.read(ctx, oneSnapshot, fn)
 }
 
 // ReadEach is Read where statements need not agree with each other, as when there
@@ -210,7 +215,7 @@ func (d *DB) ReadEach(ctx context.Context, fn func(Reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return d.eng.read(ctx, eachItsOwn, fn)
+	return d.read(ctx, eachItsOwn, fn)
 }
 
 // agreement says whether the statements of a read see the same.

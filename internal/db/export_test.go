@@ -53,13 +53,9 @@ func (c *Clock) Elapsed() time.Duration { return c.c.elapsed() }
 // SetPatience says how long a write takes at most.
 func SetPatience(d *DB, patience time.Duration) { d.patience = patience }
 
-// VisitorsAtOnce is how many reads with a budget run at the same time.
-func VisitorsAtOnce(d *DB) int {
-	if e, ok := d.eng.(*pgEngine); ok {
-		return int(e.visitors.Config().MaxConns)
-	}
-	return sqliteReaders
-}
+// VisitorsAtOnce is how many reads with a budget run at the same time, of one caller:
+// one less than there are connections.
+func VisitorsAtOnce(d *DB) int { return d.eng.visitorConns() - 1 }
 
 // ResetConnections gives up all connections to a server.
 func ResetConnections(d *DB) { d.eng.(*pgEngine).reset() }

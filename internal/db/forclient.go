@@ -107,6 +107,28 @@ func WithReadBudget(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, budgetKey{}, budget{limit, true})
 }
 
+// readsWaiting is how many reads of one caller from outside may wait for a connection.
+const readsWaiting = 1024
+
+// read has callers from outside take turns to the connections that they share, client
+// by client: however many reads one of them asks for, another's is the next. The last
+// connection is never that of one client alone.
+func (d *DB) read(ctx context.Context, agree agreement, fn func(Reader) error) error {
+	b := readBudget(ctx)
+	if b == nil || !b.visitor {
+		return d.eng.read(ctx, agree, fn)
+	}
+	wait, cancel := context.WithTimeout(ctx, b.limit)
+	defer cancel()
+	owner, _ := clientOf(ctx)
+	leave, err := d.turns.Enter(wait, owner, 1)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return d.eng.read(ctx, agree, fn)
+}
+
 // ReadSoon is Read for a question that is quickly answered or not at all: a claim
 // must not hang on a server that says nothing. Its statements need not agree.
 func (d *DB) ReadSoon(ctx context.Context, fn func(Reader) error) error {

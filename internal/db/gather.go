@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tributary/internal/fault"
+	"tributary/internal/turnstile"
 )
 
 // Gather stores calls that wait at the same time with one write function, so
@@ -34,7 +35,7 @@ type Gather[I, O any] struct {
 
 type gathered[I, O any] struct {
 	ctx   context.Context
-	asked time.Time
+	until time.Time // when its caller must have heard
 	in    I
 	out   O
 	err   error
@@ -81,7 +82,8 @@ func newGather[I, O any](d *DB, submits bool, store func(tx *Tx, in []I) ([]O, e
 
 // Do stores one call and returns its answer once it is on disk.
 func (g *Gather[I, O]) Do(ctx context.Context, in I) (O, error) {
-	c := &gathered[I, O]{ctx: ctx, asked: time.Now(), in: in, done: make(chan struct{})}
+	until := turnstile.AnsweredBy(ctx, time.Now().Add(g.d.patience))
+	c := &gathered[I, O]{ctx: ctx, until: until, in: in, done: make(chan struct{})}
 	if err := g.add(c); err != nil {
 		return c.out, err
 	}
@@ -166,6 +168,11 @@ func (g *Gather[I, O]) storeSet(set []*gathered[I, O]) {
 			close(c.done) // its caller went away before anything was stored
 			continue
 		}
+		if time.Until(c.until) < g.d.patience/patienceShare {
+			c.err = unavailable(errTooLate) // alone: the others of the set have their time
+			close(c.done)
+			continue
+		}
 		live = append(live, c)
 	}
 	if len(live) == 0 {
@@ -196,12 +203,14 @@ func (g *Gather[I, O]) storeTogether(set []*gathered[I, O]) (err error) {
 			}
 		}
 	}()
-	in, asked := make([]I, len(set)), set[0].asked // the first has waited longest
+	in, until := make([]I, len(set)), set[0].until
 	for i, c := range set {
-		in[i] = c.in
+		if in[i] = c.in; c.until.Before(until) {
+			until = c.until
+		}
 	}
 	var out []O
-	err = g.d.store(&write{ctx: context.WithoutCancel(set[0].ctx), until: asked.Add(g.d.patience), submits: g.submits,
+	err = g.d.store(&write{ctx: context.WithoutCancel(set[0].ctx), until: until, submits: g.submits,
 		fn: func(tx *Tx) (err error) {
 			out, err = g.store(tx, in)
 			return err

@@ -15,7 +15,7 @@ import (
 // While few submits wait it does nothing. While many do, the work has an account:
 // it earns a quarter of the processors' time, pays for what it computes, and a new
 // piece begins when something is left. Work that is late itself earns half. Those
-// that wait are let go in their order, so that nobody starves.
+// that wait are let go client by client, and of each in their order, so that nobody starves.
 //
 // Law: who takes a turn computes in it. Waits for an authority or a receiver would
 // be paid like computing, and leave nothing for the others.
@@ -28,11 +28,12 @@ type Pace struct {
 	late    atomic.Int64 // until then the work is taken for late
 
 	mu      sync.Mutex
-	left    time.Duration        // on the account; less than nothing: owed
-	counted time.Duration        // until when it was earned
-	typical time.Duration        // what a piece takes, paid when it begins and put right when it ends
-	queue   []chan time.Duration // each hears what was paid for it
-	again   *time.Timer          // looks whether the first of the queue may go
+	left    time.Duration                   // on the account; less than nothing: owed
+	counted time.Duration                   // until when it was earned
+	typical time.Duration                   // what a piece takes, paid when it begins and put right when it ends
+	queue   map[string][]chan time.Duration // by whose work it is, see WorkOf; each hears what was paid for it
+	owners  []string                        // of those that wait, in the order of their turns
+	again   *time.Timer                     // looks whether the first of the queue may go
 }
 
 const (
@@ -105,13 +106,13 @@ func (p *Pace) TurnWithin(ctx context.Context, most time.Duration) (done func())
 		return p.begun(0)
 	}
 	p.mu.Lock()
-	if len(p.queue) == 0 && p.earn() > 0 {
+	if len(p.owners) == 0 && p.earn() > 0 {
 		paid := p.advance()
 		p.mu.Unlock()
 		return p.begun(paid)
 	}
-	mine := make(chan time.Duration, 1)
-	p.queue = append(p.queue, mine)
+	mine, owner := make(chan time.Duration, 1), workOf(ctx)
+	p.join(owner, mine)
 	p.look()
 	p.mu.Unlock()
 	var late <-chan time.Time
@@ -128,12 +129,53 @@ func (p *Pace) TurnWithin(ctx context.Context, most time.Duration) (done func())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.queue, mine); i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
+	if i := slices.Index(p.queue[owner], mine); i >= 0 {
+		p.drop(owner, i)
 	} else {
 		p.left += <-mine // it was let go a moment ago
 	}
 	return func() {}
+}
+
+// join waits behind the others of the same owner.
+func (p *Pace) join(owner string, mine chan time.Duration) {
+	if p.queue == nil {
+		p.queue = map[string][]chan time.Duration{}
+	}
+	if len(p.queue[owner]) == 0 {
+		p.owners = append(p.owners, owner)
+	}
+	p.queue[owner] = append(p.queue[owner], mine)
+}
+
+// drop takes one out, and an owner who has no other.
+func (p *Pace) drop(owner string, i int) {
+	if p.queue[owner] = slices.Delete(p.queue[owner], i, i+1); len(p.queue[owner]) == 0 {
+		delete(p.queue, owner)
+		p.owners = slices.DeleteFunc(p.owners, func(o string) bool { return o == owner })
+	}
+}
+
+// next takes out whose turn it is; its owner goes behind the others.
+func (p *Pace) next() chan time.Duration {
+	owner := p.owners[0]
+	first := p.queue[owner][0]
+	if p.drop(owner, 0); len(p.queue[owner]) > 0 {
+		p.owners = append(p.owners[1:], owner)
+	}
+	return first
+}
+
+type workKey struct{}
+
+// WorkOf says for which client work is done: clients take turns, see [Pace.Turn].
+func WorkOf(ctx context.Context, clientID string) context.Context {
+	return context.WithValue(ctx, workKey{}, clientID)
+}
+
+func workOf(ctx context.Context) string {
+	owner, _ := ctx.Value(workKey{}).(string)
+	return owner
 }
 
 // begun returns what ends a turn that begins now and for which something is paid.
@@ -178,11 +220,10 @@ func (p *Pace) advance() time.Duration {
 // look admits those that may go, and looks again when the next may.
 func (p *Pace) look() {
 	free := !p.Pressed()
-	for len(p.queue) > 0 && (free || p.earn() > 0) {
-		p.queue[0] <- p.advance()
-		p.queue = p.queue[1:]
+	for len(p.owners) > 0 && (free || p.earn() > 0) {
+		p.next() <- p.advance()
 	}
-	if len(p.queue) == 0 || p.again != nil {
+	if len(p.owners) == 0 || p.again != nil {
 		return
 	}
 	wait := min(time.Duration(float64(1-p.left)/p.rate())+1, pressedFor) // somebody may be late by then, or nobody wait

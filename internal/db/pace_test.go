@@ -198,6 +198,26 @@ func TestTurnsAreGivenInOrder(t *testing.T) {
 	})
 }
 
+// A client whose work waits in numbers is one among those that wait.
+func TestTurnsAreGivenClientByClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := crowd(2, 2*pressedFrom)
+		p.typical = 10 * time.Millisecond
+		p.Spent(time.Second)
+		order := make(chan string, 9)
+		for _, owner := range []string{"many", "many", "many", "", "one"} {
+			go func() { p.Turn(WorkOf(t.Context(), owner)); order <- owner }()
+			synctest.Wait()
+		}
+		for _, want := range []string{"many", "", "one", "many", "many"} {
+			if next := <-order; next != want {
+				t.Errorf("%q goes in place of %q", next, want)
+			}
+		}
+	})
+}
+
 // A piece of a minute must not stop the others for as long.
 func TestWhatIsOwedHasABound(t *testing.T) {
 	t.Parallel()

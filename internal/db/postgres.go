@@ -244,6 +244,8 @@ func (e *pgEngine) reset() {
 	}
 }
 
+func (e *pgEngine) visitorConns() int { return int(e.visitors.Config().MaxConns) }
+
 func (e *pgEngine) close() error {
 	e.queue.close()
 	e.stop()

@@ -439,6 +439,8 @@ func (e *sqliteEngine) readError(ctx, wait context.Context, err error) error {
 
 func (e *sqliteEngine) notify(string) {}
 
+func (e *sqliteEngine) visitorConns() int { return sqliteReaders }
+
 // alive: this process is the only one that leases, by the lock file.
 func (e *sqliteEngine) alive() (live map[string]bool, certain bool, err error) {
 	return map[string]bool{e.d.node: true}, true, nil

@@ -31,10 +31,7 @@ type Call struct {
 	Traffic    *country.Traffic // nil: nothing was called
 }
 
-const (
-	rawMax  = 16 << 10 // of an answer, in the record of a call
-	saidMax = 500      // of what it says about one filing
-)
+const saidMax = 500 // of what an answer says about one filing
 
 // answeredCall is the outcome of a call that was answered; any other is what went wrong.
 const answeredCall = "answered"
@@ -58,7 +55,7 @@ func (x Call) Record(d *db.DB, lane string) func(tx *db.Tx) error {
 	}
 	id := uuid.Must(uuid.NewV7()).String()
 	row := []any{id, lane, x.Verb, db.Micros(x.At), d.Now().Sub(x.At).Microseconds(), len(x.Operations), result,
-		raw[:min(len(raw), rawMax)], out, in}
+		raw[:min(len(raw), country.RawBytesMax)], out, in}
 	links := make([][]any, len(x.Operations))
 	for i, operationID := range x.Operations {
 		var r country.Receipt

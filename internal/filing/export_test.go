@@ -36,6 +36,15 @@ const (
 	EndpointBytesMax = endpointBytesMax
 )
 
+// SomebodyWaits reports whether a lane was due without a slot when last looked at.
+func (s *Service) SomebodyWaits() bool {
+	_, waiting := s.pump.Beside("")
+	return waiting
+}
+
+// BatchBeside bounds a batch of so many beside others at work.
+func BatchBeside(most, working int, unhurried bool) int { return batchBeside(most, working, unhurried) }
+
 // Within says how many of what is due are taken together.
 func Within(most int64, sizes ...int64) int {
 	var due []candidate

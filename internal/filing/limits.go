@@ -125,22 +125,78 @@ func within(due []candidate, most int64) []candidate {
 	return due
 }
 
-// reserveBytes waits until this node has room for operations; see visit.freeBytes.
+// smallBatch is what is taken without waiting for room: who files a sale does not wait
+// for those who file large ones.
+const smallBatch = 32 << 10
+
+// reserveBytes waits until this node has room for operations, clients in turns; see
+// visit.freeBytes.
 func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 	sum := int64(0)
 	for _, c := range chosen {
 		sum += c.bytes
 	}
-	sum = min(sum, endpointBytesMax)
-	if err := v.s.room.Acquire(ctx, v.at.Environment().String(), sum); err != nil {
+	if sum <= smallBatch {
+		return nil
+	}
+	leave, err := v.s.room.Enter(ctx, v.at.Environment().String(), v.at.Scope, sum)
+	if err != nil {
 		return fmt.Errorf("wait for room: %w", err)
 	}
-	v.bytes = sum
+	v.leaveRoom = leave
 	return nil
 }
 
 // freeBytes gives the room of a batch back.
 func (v *visit) freeBytes() {
-	v.s.room.Release(v.at.Environment().String(), v.bytes)
-	v.bytes = 0
+	if v.leaveRoom != nil {
+		v.leaveRoom()
+		v.leaveRoom = nil
+	}
+}
+
+// Where clients work side by side, each takes little at a time: the others' next step
+// stands behind all of it, at the processors and at the disk.
+const (
+	besideSum   = 1024      // operations of all visits of other clients, and of this one, about
+	besideLeast = 16        // of one visit all the same
+	besideBytes = 256 << 10 // of bodies, of one visit
+)
+
+// beside are rows of other clients that are in work on this node, and whether others
+// are due without a slot.
+func (v *visit) beside() (working int, waiting bool) {
+	if v.s.pump == nil {
+		return 0, false
+	}
+	return v.s.pump.Beside(v.lease.ID)
+}
+
+// unhurried reports whether the authority grants few calls: they carry what they can,
+// whoever else works.
+func (v *visit) unhurried() bool {
+	return v.limits.Wait > 0 || !v.lease.Row.askedUntil.IsZero() || !v.wait.IsZero()
+}
+
+// batchBeside bounds a batch beside so many lanes of others; most: what it may be alone.
+func batchBeside(most, working int, unhurried bool) int {
+	if working == 0 || unhurried {
+		return most
+	}
+	return min(most, max(besideLeast, besideSum/(working+1)))
+}
+
+// bytesBeside are those of bodies that are taken together.
+func (v *visit) bytesBeside() int64 {
+	if working, waiting := v.beside(); (working > 0 || waiting) && !v.unhurried() {
+		return besideBytes
+	}
+	return takenBytesMax
+}
+
+// givesWay reports whether the lane goes to the back after a batch: another client's is
+// due and has no slot.
+func (v *visit) givesWay() bool {
+	_, waiting := v.beside()
+	return waiting
 }

@@ -95,6 +95,7 @@ type Service struct {
 	pauses  exchange.Ladder // between calls to an authority
 	begun   time.Time
 
+	pump     *lease.Pump[laneState]
 	room     *turnstile.Parts // bytes that may be in work, by endpoint
 	breakers breaker.Breakers
 
@@ -137,14 +138,14 @@ func (s *Service) Close() {
 
 // Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	pump := &lease.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
+	s.pump = &lease.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
 		Class: endpointOf, ClassMost: s.cfg.Slots}
 	listener := &lifecycle.Listener{Cycle: s.life, Poll: s.poll, Reached: func(lane string) { s.reached("listened", lane) }}
 	var others sync.WaitGroup
 	others.Go(func() { listener.Run(ctx) })
 	others.Go(func() { s.closePeriods(ctx) })
 	defer others.Wait()
-	return pump.Run(ctx)
+	return s.pump.Run(ctx)
 }
 
 // Pause is how long an authority is left alone after the n-th failure in a row.

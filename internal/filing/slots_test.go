@@ -3,6 +3,7 @@ package filing_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 // Suppliers whose calls hang in one country, more of them than a node had slots
@@ -120,6 +122,65 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
+// A client whose backlog has the only slot leaves it after a batch to another client
+// who waits, and is not done with all of its own first.
+func TestABacklogGivesWayToAnotherClient(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const batch, many = 5, 60
+		o := newOffice(country.ByNumber)
+		o.Habits.Batch = batch
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		var mu sync.Mutex
+		var order []string
+		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+			mu.Lock()
+			first := len(order) == 0
+			order = append(order, f.OperationID)
+			mu.Unlock()
+			if first {
+				close(begun)
+				<-goOn
+			}
+			return o.Take(f), nil
+		}
+		s := o.Setup()
+		s.Slots = 1
+		n := newNode(t, d, s)
+		supplier := n.Supplier(officeCode, "s1")
+		other := n.SupplierOf("other", officeCode, "s2")
+		for i := range many {
+			n.File(invoice(officeCode, supplier, fmt.Sprint("t", i)))
+		}
+		n.Start()
+		<-begun
+		id := n.HandAs("other", transaction.Invoice, invoice(officeCode, other, "one"))
+		for late := time.Now().Add(patience); !n.SomebodyWaits(); time.Sleep(time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatal("nobody is seen to wait for the slot")
+			}
+		}
+		close(goOn)
+		n.Until("all are settled", func() bool {
+			return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'") == many+1
+		})
+		if at := slices.Index(order, id); at < 0 || at > 2*batch {
+			t.Errorf("the other client's sale is sent as number %d of %d", at, len(order))
+		}
+	})
+}
+
+// Where other clients are at work, too, each takes the less the more of them there are,
+// but where the authority grants few calls.
+func TestBatchesAreSmallerBesideOthers(t *testing.T) {
+	t.Parallel()
+	for working, want := range map[int]int{0: 1000, 1: 512, 7: 128, 31: 32, 63: 16, 999: 16} {
+		same(t, fmt.Sprint("beside ", working), filing.BatchBeside(1000, working, false), want)
+		same(t, fmt.Sprint("seldom called beside ", working), filing.BatchBeside(1000, working, true), 1000)
+	}
+	same(t, "never more than alone", filing.BatchBeside(10, 1, false), 10)
+}
+
 // Large bodies that wait for an authority that hangs leave room for those of others.
 func TestLargeBodiesThatHangTakeNoRoomFromOtherCountries(t *testing.T) {
 	t.Parallel()
@@ -141,7 +202,11 @@ func TestLargeBodiesThatHangTakeNoRoomFromOtherCountries(t *testing.T) {
 		bytes += one[int64](t, n.DB, "SELECT bytes FROM operations WHERE operation_id = $1", id)
 	}
 	n.Start()
-	n.Until("calls hang", func() bool { return hanging.Load() >= filing.EndpointBytesMax/(1<<20) })
+	for late := time.Now().Add(patience); hanging.Load() < filing.EndpointBytesMax/(1<<20); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("too few calls hang")
+		}
+	}
 	n.Succeeds(n.File(thick(byNumber, other, "t-other", 560)))
 	close(gate)
 	n.Until("the backlog is done", func() bool {

@@ -57,7 +57,7 @@ func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
 	if err != nil || len(chosen.ops) == 0 {
 		return nil, false, err
 	}
-	fits := within(chosen.ops, takenBytesMax)
+	fits := within(chosen.ops, v.bytesBeside())
 	full = chosen.full || len(fits) < len(chosen.ops)
 	if err := v.reserveBytes(ctx, fits); err != nil {
 		return nil, false, err
@@ -133,6 +133,8 @@ func takeMax(v *visit) int {
 	if v.s.db.Pace().Pressed() {
 		most = pressedBatch
 	}
+	working, _ := v.beside()
+	most = batchBeside(most, working, v.unhurried())
 	if v.known && v.pack.Keeps(&v.supplier) {
 		return min(most, documentsBatch) // what it chose once to file is rare by now
 	}

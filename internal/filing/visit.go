@@ -105,11 +105,11 @@ type visit struct {
 	s     *Service
 	lease *lease.Lease[laneState]
 
-	held     *hold.Hold            // why nothing may be filed; nil: it may
-	spoken   map[adoption.Key]bool // of the documents that wait, those that this visit has given to an operation
-	left     bool                  // the lane was given back together with the outcomes
-	bytes    int64                 // of the node's room, for the batch in work
-	leftover []string              // operations whose crash count has to be taken back
+	held      *hold.Hold            // why nothing may be filed; nil: it may
+	spoken    map[adoption.Key]bool // of the documents that wait, those that this visit has given to an operation
+	left      bool                  // the lane was given back together with the outcomes
+	leaveRoom func()                // gives the node's room back; nil: the batch in work holds none
+	leftover  []string              // operations whose crash count has to be taken back
 }
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {

@@ -25,6 +25,7 @@ const visitBatches = 16
 func (s *Service) visit(ctx context.Context, lease *lease.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
 	v := newVisit(s, lease)
+	ctx = db.WorkOf(ctx, v.at.Scope)
 	defer v.tellOthers(context.WithoutCancel(ctx))
 	if stale := work(ctx, v); stale || v.left {
 		return // somebody else holds the lane now, or it was given back already
@@ -71,6 +72,9 @@ func moveDue(ctx context.Context, v *visit) (held bool, err error) {
 	for n := 0; n < visitBatches && ctx.Err() == nil; n++ {
 		if more, err := moveBatch(ctx, v); err != nil || !more {
 			return false, err
+		}
+		if v.givesWay() {
+			break
 		}
 	}
 	return false, nil

@@ -29,6 +29,8 @@ type got[T any] struct {
 	leases []*Lease[T]
 	next   string // where the next one should begin
 	seen   round
+
+	unclaimed []string // keys that are due and had no slot
 }
 
 // round says how far a claim got on its way over all keys.
@@ -57,7 +59,7 @@ func (q *Queue[T]) due(ctx context.Context, d *db.DB, c Claim) (got[T], error) {
 	keys, rooms := found.share(c, q.Feed != nil)
 	c.memory.ready.keep(found.unclaimed, keys)
 	leases, err := q.claimFound(ctx, d, look.days, keys, rooms)
-	return got[T]{leases, found.next, found.seen}, err
+	return got[T]{leases, found.next, found.seen, found.unclaimed}, err
 }
 
 // dueByAge claims the oldest rows, whosever they are.

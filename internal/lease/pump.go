@@ -45,6 +45,8 @@ type Pump[T any] struct {
 	freed chan struct{}
 	old   <-chan struct{} // rows of earlier days are due again
 
+	unclaimed map[string]bool // owners of keys that the last look found due, without a slot
+
 	memory memory
 	fair   bool
 	from   string
@@ -165,6 +167,7 @@ func (p *Pump[T]) claim(ctx context.Context, work func(leases []*Lease[T], asked
 		}
 		return false
 	}
+	p.noteUnclaimed(got.unclaimed)
 	work(got.leases, asked)
 	return p.goOn(got, free, taken.refusals())
 }

@@ -98,5 +98,6 @@ func (p *Pump[T]) claimReady(ctx context.Context, free int) (leases []*Lease[T],
 	for _, key := range keys {
 		p.memory.turns.had(key)
 	}
+	p.noteUnclaimed(p.memory.ready.keys)
 	return leases, len(leases) == len(keys)
 }

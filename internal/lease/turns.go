@@ -45,6 +45,42 @@ func (t *turns) had(key string) {
 	t.keys[t.last] = key
 }
 
+// noteUnclaimed remembers whose keys had no slot at the last look.
+func (p *Pump[T]) noteUnclaimed(keys []string) {
+	t := p.memory.turns
+	if t == nil {
+		return
+	}
+	owners := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		owners[t.owner(key)] = true
+	}
+	p.mu.Lock()
+	p.unclaimed = owners
+	p.mu.Unlock()
+}
+
+// Beside says of a row in work how many rows of other owners are in work as well, and
+// whether keys of others were due without a slot at the last look.
+func (p *Pump[T]) Beside(key string) (working int, waiting bool) {
+	t := p.memory.turns
+	if t == nil {
+		return 0, false
+	}
+	own := t.owner(key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.held {
+		if t.owner(l.Key) != own {
+			working++
+		}
+	}
+	for owner := range p.unclaimed {
+		waiting = waiting || owner != own
+	}
+	return working, waiting
+}
+
 // order puts keys into the order of their turns: one of each owner, beginning
 // behind the owner and the keys that had the last ones, then another of each.
 func (t *turns) order(keys []string) []string {

@@ -168,3 +168,98 @@ func TestTurnsAreEqual(t *testing.T) {
 		}
 	}
 }
+
+// Who works a row is told when another owner's is due and has no slot, and no longer
+// when that one was worked.
+func TestARowInWorkKnowsWhoWaitsBesideIt(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := lanes(t, d)
+		q.Group = "|"
+		addRiders(t, d, []any{"r1", "many|1", db.Micros(d.Now())}, []any{"r2", "many|2", db.Micros(d.Now())})
+		worked := make(chan string, 9)
+		finish := laneWork(t, d, func(lane string, _ int64) { worked <- lane })
+		begun, goOn := make(chan string), make(chan struct{})
+		p := &lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 16, ClassMost: 1, Class: func(string) string { return "" }}
+		p.Work = func(ctx context.Context, l *lease.Lease[struct{}]) {
+			begun <- l.ID
+			<-goOn
+			finish(ctx, l)
+		}
+		stop := pumping(p)
+		defer stop()
+		lane := <-begun
+		if working, waiting := p.Beside(lane); working != 0 || waiting {
+			t.Errorf("beside its own: %d, %v", working, waiting)
+		}
+		must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+			tx.Wake("test_lanes")
+			return tx.Insert("test_riders", "id,lane,due_at", []any{"small", "small|1", db.Micros(tx.Now())})
+		}))
+		for late := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if _, waiting := p.Beside(lane); waiting {
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatal("nobody is seen to wait")
+			}
+		}
+		for range 2 {
+			goOn <- struct{}{}
+			lane = <-begun
+			if working, _ := p.Beside(lane); working != 0 {
+				t.Errorf("%d are in work beside %s, of one slot", working, lane)
+			}
+		}
+		goOn <- struct{}{}
+		<-worked
+	})
+}
+
+// Where several owners are at work, the last slots of a class are for those that have
+// less than their share: a newcomer waits for nobody's end. One alone has all of them.
+func TestTheLastSlotsAreNotForThoseWhoHaveMost(t *testing.T) {
+	t.Parallel()
+	const slots = 8
+	for _, several := range []bool{false, true} {
+		dbtest.Each(t, func(t *testing.T, d *db.DB) {
+			q := lanes(t, d)
+			q.Group = "|"
+			now, want := db.Micros(d.Now()), slots
+			var rows [][]any
+			for i := range 2 * slots {
+				rows = append(rows, []any{fmt.Sprint("m", i), fmt.Sprintf("many|%02d", i), now})
+			}
+			if several {
+				rows, want = append(rows, []any{"b", "b|1", now}), slots-1
+			}
+			addRiders(t, d, rows...)
+			finish := laneWork(t, d, func(string, int64) {})
+			begun, goOn := make(chan string, 99), make(chan struct{})
+			stop := pumping(&lease.Pump[struct{}]{DB: d, Queue: q, InFlight: 64, ClassMost: slots,
+				Class: func(string) string { return "" },
+				Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
+					begun <- l.ID
+					<-goOn
+					finish(ctx, l)
+				}})
+			for range want {
+				<-begun
+			}
+			if several {
+				must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+					tx.Wake("test_lanes")
+					return tx.Insert("test_riders", "id,lane,due_at", []any{"new", "new|1", db.Micros(tx.Now())})
+				}))
+				if lane := <-begun; lane != "new|1" {
+					t.Errorf("%s has the last slot", lane)
+				}
+			}
+			if len(begun) > 0 {
+				t.Errorf("%s is in work beside all slots", <-begun)
+			}
+			close(goOn)
+			stop()
+		})
+	}
+}

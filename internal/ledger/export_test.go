@@ -114,3 +114,12 @@ func CountCommit(d *db.DB) func() {
 	now, done := d.Now(), []filing.Tallied{{Country: "XX", ClientID: "c", Accepted: 256}}
 	return func() { t.add(now, done) }
 }
+
+// FillReads reads as much at a time as may be, until leave is called.
+func (s *Ledger) FillReads(ctx context.Context, owner string) (leave func()) {
+	leave, err := s.reads.Enter(ctx, owner, 1<<62)
+	if err != nil {
+		panic(err) // nobody else reads yet
+	}
+	return leave
+}

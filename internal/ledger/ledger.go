@@ -23,6 +23,7 @@ import (
 	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
+	"tributary/internal/turnstile"
 	"tributary/internal/webhook"
 )
 
@@ -45,6 +46,9 @@ type Ledger struct {
 	log   *slog.Logger
 	tally *Tally
 	poll  time.Duration // tests only: between rounds of the index
+
+	reads   *turnstile.Gate // what is read of large results, by bytes
+	answers *turnstile.Gate // what of it is being written
 }
 
 // New returns a ledger that answers; [Ledger.Run] keeps its index.
@@ -52,7 +56,7 @@ func New(cfg Config) *Ledger {
 	if cfg.Tally == nil {
 		cfg.Tally = NewTally(cfg.DB, cfg.Log)
 	}
-	return &Ledger{cfg: cfg, db: cfg.DB, log: cfg.Log, tally: cfg.Tally}
+	return &Ledger{cfg: cfg, db: cfg.DB, log: cfg.Log, tally: cfg.Tally, reads: newReads(), answers: newAnswers()}
 }
 
 // Close stores what was counted.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/result"
 	"tributary/internal/transaction"
+	"tributary/internal/turnstile"
 )
 
 func TestListFiltersAndPages(t *testing.T) {
@@ -211,4 +213,82 @@ func TestDocumentsOnly(t *testing.T) {
 	n.Fails(n.File(invoice(officeCode, "nobody", "t2")), fault.SupplierUnknown)
 	same(t, "documents made", made.Load(), 2)
 	same(t, "filings", one[int64](t, n.DB, "SELECT count(*) FROM filings"), 0)
+}
+
+// What is stored of a large document goes out as it stands: neither a list nor its own
+// answer reads its lines, and both are what reading and writing them would make.
+func TestStoredLinesAreNotRead(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, newAuthorities(t).Setup()).Start()
+		supplier := n.Supplier(byNumber, "s1")
+		n.Succeeds(n.File(invoice(byNumber, supplier, "good")))
+		failed := n.File(invoice(byNumber, supplier, "bad").With("transaction_number", "n-REJECT"))
+		n.Fails(failed, fault.AuthorityRejected)
+		for _, row := range listed(t, n, ledger.Filter{Limit: 9}) {
+			whole, err := n.Result(context.Background(), client, row.OperationID)
+			must(t, err)
+			same(t, row.TransactionID, unsigned.ReplaceAllString(answerOf(t, n, row.OperationID), ""),
+				unsigned.ReplaceAllString(whole.Encode(), ""))
+		}
+		const marked = `"items":[{"no JSON":}],`
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.ExecOne(`UPDATE operations SET result = replace(result, '"items":[', '"items":[{"no JSON":}],"was":[') WHERE operation_id = $1`,
+				failed)
+		}))
+		if got := answerOf(t, n, failed); !strings.Contains(got, marked) {
+			t.Errorf("the lines are not as they are stored: %s", got)
+		}
+		same(t, "a list with it", fmt.Sprint(idsOf(listed(t, n, ledger.Filter{Limit: 9}))), "[bad good]")
+	})
+}
+
+// unsigned are the addresses of documents, which are made for every answer.
+var unsigned = regexp.MustCompile(`"resource_url":"[^"]*"`)
+
+func answerOf(t *testing.T, n *node, id string) string {
+	t.Helper()
+	text, done, err := n.Ledger.Answer(context.Background(), client, id)
+	must(t, err)
+	defer done()
+	return string(bytes.Join(text, nil))
+}
+
+// Large results are weighed before they are read: while others are read it waits that
+// asks for one, and nobody who asks for a small one.
+func TestLargeReadsWaitAndSmallOnesDoNot(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, newAuthorities(t).Setup()).Start()
+		supplier := n.Supplier(byNumber, "s1")
+		items := make([]any, 400)
+		for i := range items {
+			items[i] = item(1, 100)
+			items[i].(map[string]any)["number"] = i + 1
+			items[i].(map[string]any)["name"] = strings.Repeat("\U00020000", 200)
+			items[i].(map[string]any)["description"] = strings.Repeat("\U00020000", 200)
+		}
+		large := n.File(invoice(byNumber, supplier, "large").With("items", items))
+		small := n.File(invoice(byNumber, supplier, "small"))
+		n.Succeeds(large)
+		n.Succeeds(small)
+		leave := n.Ledger.FillReads(t.Context(), "many")
+		late := turnstile.AnswerBy(t.Context(), time.Now()) // who has no time to wait is told so
+		for id, want := range map[string]fault.Kind{small: 0, large: fault.Unavailable} {
+			_, done, err := n.Ledger.Answer(late, client, id)
+			if err == nil {
+				done()
+			}
+			if err == nil != (want == 0) || err != nil && fault.KindOf(err) != want {
+				t.Errorf("%s beside a large read: %v", id, err)
+			}
+		}
+		list, _, err := n.List(late, client, ledger.Filter{Limit: 9})
+		must(t, err) // its rows are small
+		same(t, "rows", fmt.Sprint(idsOf(list)), "[small large]")
+		leave()
+		if got := answerOf(t, n, large); len(got) < 600_000 {
+			t.Errorf("afterwards the large one has %d bytes", len(got))
+		}
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"time"
 
 	"tributary/internal/db"
@@ -12,6 +14,7 @@ import (
 	"tributary/internal/lifecycle"
 	"tributary/internal/operation"
 	"tributary/internal/result"
+	"tributary/internal/turnstile"
 )
 
 // Result answers an operation's result in whatever state it is.
@@ -41,54 +44,147 @@ func (s *Ledger) read(r db.Reader, scope, id string) (*result.Result, error) {
 	return result, at.complete(r, scope, id, &result.Row)
 }
 
-// row is read for a list. size is what it took to make it.
-func (s *Ledger) row(r db.Reader, scope, id string) (row *result.Row, size int, err error) {
+// What reads of one client take from the others is bounded by the stored size of what
+// they read, known before it is read.
+const (
+	readSmall   = 512 << 10 // up to it nobody waits for anybody
+	readsMax    = 4 << 20   // of what is read at the same time, for every two processors
+	answersMax  = 64 << 20  // of answers that are being written; of one client a quarter
+	readsWait   = 64        // of one client; more are told to come back
+	decodeTimes = 8         // what a byte of a body costs that is decoded, in bytes that are passed on
+)
+
+func newReads() *turnstile.Gate {
+	return turnstile.New(readsMax*int64(max(1, runtime.GOMAXPROCS(0)/2)), readsWait)
+}
+
+func newAnswers() *turnstile.Gate {
+	return turnstile.New(answersMax, readsWait).Sharing(answersMax / 4)
+}
+
+// Answer is an operation's result as it is answered, in pieces of JSON. Of a settled
+// one the lines go through as they are stored. done is called when it is written:
+// clients take turns at large ones.
+func (s *Ledger) Answer(ctx context.Context, scope, id string) (text [][]byte, done func(), err error) {
+	var weight int64
+	read := func(weighed bool) error {
+		return s.db.Read(ctx, func(r db.Reader) (err error) {
+			text, weight, err = s.answer(r, scope, id, weighed)
+			return err
+		})
+	}
+	if err = read(false); err != nil || text != nil {
+		return text, func() {}, err
+	}
+	if done, err = s.answers.Enter(ctx, scope, weight); err != nil {
+		return nil, nil, err
+	}
+	leave, err := s.reads.Enter(ctx, scope, weight)
+	if err == nil {
+		err = read(true)
+		leave()
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return text, done, nil
+}
+
+// answer answers nothing but the weight of what is large and was not weighed.
+func (s *Ledger) answer(r db.Reader, scope, id string, weighed bool) (text [][]byte, weight int64, err error) {
 	at, err := outcomeOf(r, scope, id)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !at.settled {
-		result, err := s.unsettled(r, scope, id)
-		if err != nil {
-			return nil, 0, err
+	if weight = at.weight(); weight > readSmall && !weighed {
+		return nil, weight, nil
+	}
+	if at.settled {
+		text, err = s.passOn(r, scope, at)
+	}
+	if !at.settled || errors.Is(err, result.ErrCut) {
+		var whole *result.Result
+		if whole, err = s.read(r, scope, id); err == nil {
+			text = [][]byte{[]byte(whole.Encode())}
 		}
-		own := result.Row // its lines may go
-		return &own, at.size, nil
 	}
-	if row, size, err = result.StoredRow(r, at.winner); err != nil {
-		return nil, 0, err
+	return text, weight, err
+}
+
+// passOn is the answer of a settled operation around its stored lines.
+func (s *Ledger) passOn(r db.Reader, scope string, at outcome) (text [][]byte, err error) {
+	if at.stored == nil {
+		if at.text, err = result.ReadKept(r, at.winner); err != nil {
+			return nil, err
+		}
 	}
-	return row, size, at.complete(r, scope, id, row)
+	row, lines, err := at.text.Row()
+	if err != nil {
+		return nil, err
+	}
+	whole := &result.Result{Row: *row, Attachments: []result.Attachment{}}
+	if err := s.attach(r, scope, at.winner, whole); err != nil {
+		return nil, err
+	}
+	if err := at.complete(r, scope, at.id, &whole.Row); err != nil {
+		return nil, err
+	}
+	return whole.Answer(lines)
 }
 
 // outcome is where an operation's result is found.
 type outcome struct {
+	id      string
 	settled bool
-	size    int           // of the body
+	size    int64         // of the body
 	winner  string        // the operation that was registered, or itself
 	extra   []fault.Fault // what this attempt adds to the winner's
+	length  int64         // of the stored result
+	stored  *string       // the stored result, where it was asked for and is small
+	text    result.Kept
 }
 
-func outcomeOf(r db.Reader, scope, id string) (at outcome, err error) {
+// weight is what reading the result costs.
+func (at *outcome) weight() int64 {
+	if !at.settled {
+		return at.size * decodeTimes
+	}
+	return at.length
+}
+
+// outcomeSQL reads outcomes with {text} of their stored results.
+const outcomeSQL = `SELECT o.operation_id, o.stage, o.settled_by, CASE WHEN o.settled_by IS NOT NULL THEN o.result END, o.bytes,
+	coalesce(octet_length(w.result), 0), {text}, e.authority_id_1, e.authority_id_2
+	FROM operations o JOIN operations w ON w.operation_id = coalesce(o.settled_by, o.operation_id)
+	LEFT JOIN period_entries e ON e.operation_id = w.operation_id WHERE o.client_id = $1 AND `
+
+var (
+	oneOutcomeSQL = strings.Replace(outcomeSQL, "{text}",
+		fmt.Sprintf("CASE WHEN octet_length(w.result) <= %d THEN w.result END", readSmall), 1) + "o.operation_id = $2"
+	outcomesSQL = strings.Replace(outcomeSQL, "{text}", "CAST(NULL AS TEXT)", 1)
+)
+
+func scanOutcome(scan func(...any) error) (at outcome, err error) {
 	var stage filing.Stage
 	var added, settledBy *string
-	var size *int
-	err = r.Row("SELECT stage, settled_by, CASE WHEN settled_by IS NULL THEN NULL ELSE result END, bytes FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).
-		Scan(&stage, &settledBy, &added, &size)
-	switch {
-	case errors.Is(err, db.ErrNoRows):
-		return at, filing.Unknown()
-	case err != nil:
-		return at, err
-	}
-	at.settled, at.winner = stage == filing.Settled, id
-	if size != nil {
-		at.size = *size
+	err = scan(&at.id, &stage, &settledBy, &added, &at.size, &at.length, &at.stored, &at.text.ID1, &at.text.ID2)
+	at.settled, at.winner = stage == filing.Settled, at.id
+	if at.stored != nil {
+		at.text.Text = *at.stored
 	}
 	if settledBy != nil {
 		at.winner, at.extra = *settledBy, operation.ReadFaults(added)
 	}
-	return at, nil
+	return at, err
+}
+
+func outcomeOf(r db.Reader, scope, id string) (at outcome, err error) {
+	at, err = scanOutcome(r.Row(oneOutcomeSQL, scope, id).Scan)
+	if errors.Is(err, db.ErrNoRows) {
+		return at, filing.Unknown()
+	}
+	return at, err
 }
 
 // complete adds what belongs to this attempt, and what is read fresh.
@@ -179,11 +275,32 @@ func (s *Ledger) attach(r db.Reader, scope, id string, to *result.Result) error 
 
 func correctionsOf(r db.Reader, scope, transactionID string) ([]result.CorrectionEntry, error) {
 	list, err := db.Collect(r, func(scan func(...any) error) (c result.CorrectionEntry, err error) {
-		return c, scan(&c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
-	}, `SELECT c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
-		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, transactionID)
+		return c, scan(new(string), &c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
+	}, correctingSQL+"c.original_id = $2 ORDER BY c.operation_id", scope, transactionID)
 	if err != nil {
 		return nil, fmt.Errorf("read corrections: %w", err)
 	}
 	return list, nil
 }
+
+// correctionsOfAll are the same of many, by original.
+func (s *Ledger) correctionsOfAll(r db.Reader, scope string, ids []string) (map[string][]result.CorrectionEntry, error) {
+	all := map[string][]result.CorrectionEntry{}
+	if len(ids) == 0 {
+		return all, nil
+	}
+	rows, err := r.Query(correctingSQL+s.db.In("c.original_id", "$2")+" ORDER BY c.operation_id", scope, db.Strings(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read corrections: %w", err)
+	}
+	return all, rows.Each(func(scan func(...any) error) error {
+		var original string
+		var c result.CorrectionEntry
+		err := scan(&original, &c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
+		all[original] = append(all[original], c)
+		return err
+	})
+}
+
+const correctingSQL = `SELECT c.original_id, c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c
+	JOIN operations o ON o.operation_id = c.operation_id WHERE c.client_id = $1 AND `

@@ -70,25 +70,25 @@ func (r *Result) Encode() string {
 // Stored is the result that a settling commit kept; fault.Expired once it was
 // destroyed.
 func Stored(r db.Reader, id string) (*Result, error) {
-	result := &Result{}
-	_, err := readStored(r, id, result, &result.Row)
-	return result, err
-}
-
-// StoredRow is the part of it that lists show, and how many bytes were read for
-// it. Lines are passed over, not decoded.
-func StoredRow(r db.Reader, id string) (*Row, int, error) {
-	row := &Row{}
-	size, err := readStored(r, id, row, row)
-	return row, size, err
-}
-
-func readStored(r db.Reader, id string, into any, row *Row) (size int, err error) {
-	var stored, id1, id2 *string
-	err = r.Row(`SELECT o.result, e.authority_id_1, e.authority_id_2 FROM operations o LEFT JOIN period_entries e ON e.operation_id = o.operation_id
-		WHERE o.operation_id = $1`, id).Scan(&stored, &id1, &id2)
+	text, err := ReadKept(r, id)
 	if err != nil {
-		return 0, fmt.Errorf("read the result of %s: %w", id, err)
+		return nil, err
+	}
+	result := &Result{}
+	if err := json.Unmarshal([]byte(text.Text), result); err != nil {
+		return nil, fmt.Errorf("read the result of %s: %w", id, err)
+	}
+	result.gathered(text)
+	return result, nil
+}
+
+// ReadKept is the same as it stands.
+func ReadKept(r db.Reader, id string) (text Kept, err error) {
+	var stored *string
+	err = r.Row(`SELECT o.result, e.authority_id_1, e.authority_id_2 FROM operations o LEFT JOIN period_entries e ON e.operation_id = o.operation_id
+		WHERE o.operation_id = $1`, id).Scan(&stored, &text.ID1, &text.ID2)
+	if err != nil {
+		return text, fmt.Errorf("read the result of %s: %w", id, err)
 	}
 	if stored == nil {
 		gone, err := Retired(r, id)
@@ -97,15 +97,10 @@ func readStored(r db.Reader, id string, into any, row *Row) (size int, err error
 		} else if err == nil {
 			err = fmt.Errorf("operation %s has no stored result", id)
 		}
-		return 0, err
+		return text, err
 	}
-	if err := json.Unmarshal([]byte(*stored), into); err != nil {
-		return 0, fmt.Errorf("read the result of %s: %w", id, err)
-	}
-	if row.Status == operation.Success && row.AuthorityID1 == nil && id1 != nil {
-		row.AuthorityID1, row.AuthorityID2 = id1, id2
-	}
-	return len(*stored), nil
+	text.Text = *stored
+	return text, nil
 }
 
 // Retired reports whether an operation's record was destroyed.

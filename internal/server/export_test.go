@@ -14,6 +14,9 @@ import (
 	"tributary/internal/retention"
 )
 
+// InTime is what stands before every handler of the public address.
+var InTime = inTime
+
 // OpenTimeout is how long a database may take to answer at the start.
 const OpenTimeout = openTimeout
 

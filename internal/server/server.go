@@ -43,6 +43,7 @@ import (
 	"tributary/internal/retention"
 	"tributary/internal/schema"
 	"tributary/internal/secret"
+	"tributary/internal/turnstile"
 	"tributary/internal/webhook"
 )
 
@@ -316,6 +317,13 @@ func budgeted(h http.Handler) http.Handler {
 	})
 }
 
+// inTime has whoever waits for a slot or a commit hear so before the connection is closed.
+func inTime(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(turnstile.AnswerBy(r.Context(), time.Now().Add(exchangeTimeout-time.Second))))
+	})
+}
+
 // serve starts the listeners; the public one is first in the answer.
 func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) {
 	start := func(l net.Listener, h http.Handler, write time.Duration) {
@@ -337,13 +345,13 @@ func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) 
 			l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert},
 				NextProtos: []string{"http/1.1"}})
 		}
-		start(l, s.api, exchangeTimeout)
+		start(l, inTime(s.api), exchangeTimeout)
 	}
 	if s.admin != nil {
 		start(s.admin, s.adminHandler(), adminTimeout)
 	}
 	if s.callbacks != nil {
-		start(s.serveCallbacks(), s.inbox, exchangeTimeout)
+		start(s.serveCallbacks(), inTime(s.inbox), exchangeTimeout)
 	}
 	return servers, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tributary/internal/fault"
 	"tributary/internal/turnstile"
@@ -110,6 +111,119 @@ func TestWaitingIsBoundedAndCanBeGivenUp(t *testing.T) {
 		leave()
 		if got := <-order; got != "b" {
 			t.Error(got)
+		}
+	})
+}
+
+// Whoever has its share inside waits for its own work, and others pass it.
+func TestNobodyHoldsMoreThanItsShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := turnstile.New(4, 32).Sharing(3)
+		inside := make(chan string, 99)
+		var leave []func()
+		for _, owner := range []string{"many", "many", "many", "many", "many", "one", "large"} {
+			weight := map[string]int64{"large": 4}[owner] // more than its share: alone of its owner, when there is room
+			go func() {
+				out, err := g.Enter(t.Context(), owner, weight)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				leave = append(leave, out)
+				inside <- owner
+			}()
+			synctest.Wait()
+		}
+		if got := len(inside); got != 4 {
+			t.Fatalf("%d are inside of four places", got)
+		}
+		for _, want := range []string{"many", "many", "many", "one"} {
+			if got := <-inside; got != want {
+				t.Errorf("%s is inside in place of %s", got, want)
+			}
+		}
+		for len(leave) > 0 {
+			out := leave[0]
+			leave = leave[1:]
+			out()
+			synctest.Wait()
+		}
+		if len(inside) != 3 {
+			t.Errorf("%d of three others had their turn", len(inside))
+		}
+	})
+}
+
+// Whoever waits hears when to come back while there is time to say so, and to do the
+// work: at the last moment it is let in, behind it it is not.
+func TestWhoWaitsHearsSoInTime(t *testing.T) {
+	t.Parallel()
+	for _, early := range []time.Duration{1, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			g := turnstile.New(1, 32)
+			leave, err := g.Enter(t.Context(), "a", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			by := time.Now().Add(14 * time.Second)
+			answer := make(chan error, 1)
+			go func() {
+				_, err := g.Enter(turnstile.AnswerBy(t.Context(), by), "b", 1)
+				answer <- err
+			}()
+			time.Sleep(10*time.Second - early)
+			synctest.Wait()
+			leave()
+			err = <-answer
+			var told *fault.Error
+			switch {
+			case early > 0 && err != nil:
+				t.Errorf("let in at the last moment: %v", err)
+			case early == 0 && (!errors.As(err, &told) || told.Kind != fault.Unavailable || told.RetryAfter <= 0):
+				t.Errorf("four seconds before its connection ends it hears %v", err)
+			}
+			if at := turnstile.AnsweredBy(turnstile.AnswerBy(t.Context(), by), by.Add(time.Hour)); !at.Equal(by) {
+				t.Errorf("to be answered by %s", at)
+			}
+		})
+	}
+}
+
+// One kind that hangs leaves room for another, and of one kind owners take turns.
+func TestPartsBoundAKindAndOwnersTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := turnstile.NewParts(10, 6)
+		leave, err := p.Enter(t.Context(), "slow", "many", 99) // as much as a kind may have
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := make(chan string, 9)
+		for _, owner := range []string{"many", "many", "one"} {
+			go func() {
+				out, err := p.Enter(t.Context(), "slow", owner, 6)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order <- owner
+				out()
+			}()
+			synctest.Wait()
+		}
+		other, err := p.Enter(t.Context(), "quick", "many", 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+		if len(order) > 0 {
+			t.Error("a kind has more than its part")
+		}
+		leave()
+		synctest.Wait()
+		if a, b := <-order, <-order; a != "many" || b != "one" {
+			t.Errorf("%s, then %s", a, b)
 		}
 	})
 }

@@ -144,6 +144,7 @@ type attempt struct {
 // ends with one write of the row.
 func (h *Hooks) work(ctx context.Context, a *attempt) {
 	a.client, a.event = splitLane(a.Key)
+	ctx = db.WorkOf(ctx, a.client)
 	if a.Row.inSeries {
 		a.gate = h.turns.take(a.ID)
 		defer h.turns.done(a.ID, a.gate)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	answerBytesMax = 8 << 20
-	listBytesMax   = 64 << 20 // an answer to a query has up to 10,000 records
+	answerBytesMax = 4 << 20  // of 1,000 records, some 900 bytes each
+	listBytesMax   = 24 << 20 // an answer to a query has up to 10,000 records
 	waitsMax       = 10_000
 
 	// firstWait is AEAT's TiempoEsperaEnvio until an answer says otherwise.

@@ -148,7 +148,11 @@ func readID(e *xmltree.Element) invoiceID {
 }
 
 func (ch *channel) ask(ctx context.Context, q question, c country.Credentials) (holdings, country.Reply, error) {
-	answer, reply, err := ch.call(ctx, q.write(), listBytesMax, c)
+	most := int64(listBytesMax)
+	if q.number != "" {
+		most = answerBytesMax // it has one record
+	}
+	answer, reply, err := ch.call(ctx, q.write(), most, c)
 	if err != nil {
 		return holdings{}, reply, err
 	}
