@@ -23,6 +23,8 @@ var goals = map[string]goal{
 	"settled_per_second":              {sqlite: 4000, postgres: 3500},
 	"submit_to_webhook_per_second":    {sqlite: 1600, postgres: 1200},
 	"submits_stored_to_empty":         {sqlite: 0.95, postgres: 0.95},
+	"list_p99_stored":                 {sqlite: 50, postgres: 50, below: true},
+	"search_p99_stored":               {sqlite: 50, postgres: 50, below: true},
 	"settled_stored_to_empty":         {sqlite: 0.93, postgres: 0.93},
 	"resident_memory_full_load":       {sqlite: 200, postgres: 200, below: true},
 	"resident_memory_large_documents": {sqlite: 400, postgres: 400, below: true},
