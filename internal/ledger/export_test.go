@@ -131,6 +131,11 @@ func (s *Ledger) ListStatements(r db.Reader, scope string, f Filter) (sources []
 		return nil, pick, err
 	}
 	for _, src := range list {
+		if src.walk == nil {
+			sources = append(sources, Statement{openOfDueSQL, []any{scope + "|", scope + "}", openMax}},
+				Statement{openOfIdleSQL, []any{scope, openMax}})
+			continue
+		}
 		text, args := src.text(span{after: f.After}, f.Limit+1)
 		sources = append(sources, Statement{text, args})
 	}

@@ -116,10 +116,9 @@ func (s *Ledger) listed(r db.Reader, scope string, f Filter) (page []string, nex
 }
 
 // listSources are where the candidates of a list come from. What is settled has
-// indexes for suppliers and days, made when it was settled: a submission pays for
+// indexes for suppliers and days, with entries from then on: a submission pays for
 // none of them. What is open is little, or the newest.
 func (s *Ledger) listSources(r db.Reader, scope string, f Filter) ([]source, error) {
-	open := s.along("status = 'PROCESSING'", "client_id", scope)
 	var list []source
 	for _, status := range []filing.Status{filing.Success, filing.Failure} {
 		if f.SupplierID != "" && (f.Status == "" || f.Status == status) {
@@ -140,7 +139,8 @@ func (s *Ledger) listSources(r db.Reader, scope string, f Filter) ([]source, err
 	case f.Number != "":
 		return []source{{walk: numbered{scope, f.Number}}}, nil
 	case f.Status == filing.Processing:
-		return []source{open}, nil
+		open, err := s.openOf(r, scope)
+		return []source{open}, err
 	case bySupplier:
 	case dated || f.Country != "":
 		list = []source{{walk: days{s.db.Engine(), scope, f}}}
@@ -150,9 +150,36 @@ func (s *Ledger) listSources(r db.Reader, scope string, f Filter) ([]source, err
 		return []source{s.along("", "client_id", scope)}, nil
 	}
 	if f.Status == "" {
-		list = append(list, open)
+		open, err := s.openOf(r, scope)
+		return append(list, open), err
 	}
 	return list, nil
+}
+
+// Lanes begin with their client, and have the collation of bytes.
+const (
+	openOfDueSQL  = "SELECT operation_id FROM operations WHERE due_at IS NOT NULL AND lane >= $1 AND lane < $2 ORDER BY lane LIMIT $3"
+	openOfIdleSQL = "SELECT operation_id FROM operations WHERE client_id = $1 AND status = 'PROCESSING' AND due_at IS NULL ORDER BY operation_id LIMIT $2"
+)
+
+// openOf is what a client has open, sorted here: an index for it would cost every
+// step of every operation an entry on PostgreSQL. Of too much of it the newest
+// operations of the client are looked at: they are what is open.
+func (s *Ledger) openOf(r db.Reader, scope string) (source, error) {
+	due, err := collectIDs(r, openOfDueSQL, scope+"|", scope+"}", openMax+1)
+	if err != nil {
+		return source{}, err
+	}
+	idle, err := collectIDs(r, openOfIdleSQL, scope, openMax+1)
+	if err != nil {
+		return source{}, err
+	}
+	ids := append(due, idle...)
+	if len(ids) > openMax {
+		return s.along("", "client_id", scope), nil
+	}
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
+	return source{list: ids}, nil
 }
 
 const supplierFew = 4096

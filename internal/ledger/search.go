@@ -216,7 +216,8 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 	case q.Amount != nil:
 		return []source{term(amountTerm(*q.Amount))}, nil
 	case q.ClientID != "" && (q.Status == filing.Processing || q.Reason != ""):
-		return []source{s.along("status = 'PROCESSING'", "client_id", q.ClientID)}, nil
+		open, err := s.openOf(r, q.ClientID)
+		return []source{open}, err
 	case q.ClientID != "" && q.Status == filing.Failure:
 		return []source{s.along("status = 'FAILURE'", "client_id", q.ClientID)}, nil
 	case q.Status == filing.Processing, q.Reason != "":

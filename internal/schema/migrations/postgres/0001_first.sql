@@ -807,8 +807,8 @@ CREATE INDEX operations_failed ON operations (operation_id) WHERE status = 'FAIL
 CREATE INDEX operations_failed_by_client ON operations (client_id, operation_id) WHERE status = 'FAILURE';
 CREATE INDEX operations_idle ON operations (operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
 ALTER TABLE operations SET (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
--- Lists of a client, see ledger/list.go: what is settled by supplier and by day, and what is open.
-CREATE INDEX operations_open ON operations (client_id, operation_id) WHERE status = 'PROCESSING';
+CREATE INDEX operations_idle_by_client ON operations (client_id, operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
+-- Lists of a client, see ledger/list.go: what is settled has its entries once, none before.
 CREATE INDEX operations_by_supplier ON operations (client_id, supplier_id, status, operation_id) WHERE status <> 'PROCESSING';
 CREATE INDEX operations_by_day ON operations (client_id, dated_on, country, status, operation_id) WHERE status <> 'PROCESSING';
 CREATE INDEX operations_behind ON operations (client_id, behind) WHERE behind IS NOT NULL;
