@@ -68,7 +68,7 @@ func hasEveryFigure(t *testing.T, report *Report, stored bool) {
 	for _, name := range []string{
 		"submits_per_second", "decode_only_per_second", "submits_to_decode_only", "one_commit_per_request_per_second",
 		"submit_p50_half_load", "submit_p99_half_load", "submit_p99_2500_per_second", "submits_per_second_stored",
-		"submits_stored_to_empty",
+		"submits_stored_to_empty", "list_p99_stored", "history_p99_stored", "search_p99_stored",
 		"burst_submits_per_second", "burst_submit_p99", "settled_per_second", "settled_per_second_stored",
 		"settled_stored_to_empty", "submit_to_webhook_per_second",
 		"submit_to_webhook_p50", "submit_to_webhook_p99", "webhook_first_try_p99_half_load", "webhook_first_try_p99_burst", "deliveries_per_second", "pdf_per_second",

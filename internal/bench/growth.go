@@ -22,11 +22,15 @@ func (r *run) growth(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stored.drop()) }()
-	if err := r.visit(ctx, stored, apiOnly, func(s *subject) error { return r.fill(ctx, s, r.cfg.Stored) }); err != nil {
+	var mark string
+	if err := r.visit(ctx, stored, apiOnly, func(s *subject) error { mark = s.mark; return r.fill(ctx, s, r.cfg.Stored) }); err != nil {
 		return err
 	}
 	if err := atRest(ctx, stored.database); err != nil {
 		return fmt.Errorf("wait for the store to settle: %w", err)
+	}
+	if err := r.visit(ctx, stored, apiOnly, func(s *subject) error { return r.reads(ctx, s, mark) }); err != nil {
+		return err
 	}
 	settle := func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/2)) }
 	if err := r.oldAndEmpty(ctx, "settled", places{stored, empty}, nil, settle); err != nil {
@@ -80,12 +84,11 @@ func (r *run) oldAndEmpty(ctx context.Context, name string, at places, change fu
 
 // fill loads settled transactions directly, with progress on standard error.
 func (r *run) fill(ctx context.Context, s *subject, n int) error {
-	supplier := s.Demo().Suppliers["XX"]
 	const step = 20_000
 	for from := 0; from < n; from += step {
 		fmt.Fprintf(r.cfg.Err, "\rloading %d of %d settled transactions", from, n)
 		if err := s.LoadSettled(ctx, min(step, n-from), func(i int) []byte {
-			return body(fmt.Sprintf("%s-old-%09d", s.mark, from+i), supplier)
+			return storedBody(s, from+i, n)
 		}); err != nil {
 			return err
 		}

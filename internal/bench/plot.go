@@ -25,6 +25,8 @@ var goals = map[string]goal{
 	"webhook_first_try_p99_half_load": {sqlite: 5000, postgres: 5000, below: true},
 	"webhook_first_try_p99_burst":     {sqlite: 30000, postgres: 30000, below: true},
 	"submits_stored_to_empty":         {sqlite: 0.95, postgres: 0.95},
+	"list_p99_stored":                 {sqlite: 50, postgres: 50, below: true},
+	"search_p99_stored":               {sqlite: 50, postgres: 50, below: true},
 	"settled_stored_to_empty":         {sqlite: 0.93, postgres: 0.93},
 	"resident_memory_full_load":       {sqlite: 200, postgres: 200, below: true},
 	"resident_memory_large_documents": {sqlite: 400, postgres: 400, below: true},

@@ -47,7 +47,7 @@ func (s *Ledger) SearchStatements(r db.Reader, q Query) (list []Statement, err e
 		return nil, err
 	}
 	for _, src := range sources {
-		if src.table != "" {
+		if src.table != "" || src.walk != nil {
 			text, args := src.text(span{from: "0", before: "f", after: "f"}, windows[0])
 			list = append(list, Statement{text, args})
 		}
@@ -122,4 +122,32 @@ func (s *Ledger) FillReads(ctx context.Context, owner string) (leave func()) {
 		panic(err) // nobody else reads yet
 	}
 	return leave
+}
+
+// Listed is List without the rows.
+func (s *Ledger) Listed(ctx context.Context, scope string, f Filter) (ids []string, next string, err error) {
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		ids, next, err = s.listed(r, scope, f)
+		return err
+	})
+	return ids, next, err
+}
+
+// ListStatements are the queries of a page of a list: of each source, and what picks of them.
+func (s *Ledger) ListStatements(r db.Reader, scope string, f Filter) (sources []Statement, pick Statement, err error) {
+	list, err := s.listSources(r, scope, f)
+	if err != nil {
+		return nil, pick, err
+	}
+	for _, src := range list {
+		if src.walk == nil {
+			sources = append(sources, Statement{openOfDueSQL, []any{scope + "|", scope + "}", openMax}},
+				Statement{openOfIdleSQL, []any{scope, openMax}})
+			continue
+		}
+		text, args := src.text(span{after: f.After}, f.Limit+1)
+		sources = append(sources, Statement{text, args})
+	}
+	pick.Text, pick.Args = f.pickText(s.db, []string{"0190c1f0-0000-7000-8000-000000000000"}, f.Limit+1)
+	return sources, pick, nil
 }

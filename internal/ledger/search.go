@@ -213,7 +213,13 @@ type source struct {
 	table string
 	args  []any
 	list  []string // instead; sorted downwards
+	walk  walk     // instead
 	cut   bool     // the list is not all there is
+}
+
+// walk asks for the newest ids of a stretch of an index.
+type walk interface {
+	text(sp span, window int) (string, []any)
 }
 
 // sources are where candidates come from: the narrowest index first.
@@ -229,6 +235,11 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 		return append(pieces, term(termOf(q.Number))), err
 	case q.Amount != nil:
 		return []source{term(amountTerm(*q.Amount))}, nil
+	case q.ClientID != "" && (q.Status == filing.Processing || q.Reason != ""):
+		open, err := s.openOf(r, q.ClientID)
+		return []source{open}, err
+	case q.ClientID != "" && q.Status == filing.Failure:
+		return []source{s.along("status = 'FAILURE'", "client_id", q.ClientID)}, nil
 	case q.Status == filing.Processing, q.Reason != "":
 		if open, all, err := openOperations(r); err != nil || all {
 			return []source{{list: open}}, err
@@ -244,7 +255,7 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 		}
 		return notYetIndexed(r, list...)
 	case q.ClientID != "":
-		return []source{{table: "operations", where: "client_id = $1", args: []any{q.ClientID}}}, nil
+		return []source{s.along("", "client_id", q.ClientID)}, nil
 	case q.Country != "":
 		return notYetIndexed(r, term(countrySign+q.Country))
 	}
@@ -358,7 +369,7 @@ func candidates(r db.Reader, sources []source, sp span, window int) (ids []strin
 }
 
 func (src source) next(r db.Reader, sp span, window int) (ids []string, err error) {
-	if src.table == "" {
+	if src.table == "" && src.walk == nil {
 		for _, id := range src.list {
 			if (sp.after == "" || id < sp.after) && (sp.before == "" || id < sp.before) && id >= sp.from && len(ids) < window {
 				ids = append(ids, id)
@@ -372,6 +383,9 @@ func (src source) next(r db.Reader, sp span, window int) (ids []string, err erro
 
 // text is the query of a source; its plan is asserted in the tests.
 func (src source) text(sp span, window int) (string, []any) {
+	if src.walk != nil {
+		return src.walk.text(sp, window)
+	}
 	where, args := src.where, slices.Clone(src.args)
 	for _, bound := range [][2]string{{"<", sp.after}, {"<", sp.before}, {">=", sp.from}} {
 		if bound[1] != "" {

@@ -11,12 +11,16 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
 // What the benchmark needs beyond the public API.
+
+// DemoClient is the client of the demo.
+const DemoClient = demoClient
 
 // Engine is the database's engine.
 func (s *Server) Engine() string { return s.db.Engine() }
@@ -39,6 +43,12 @@ func (s *Server) WaitSettled(ctx context.Context) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// Search looks for something as an operator does.
+func (s *Server) Search(ctx context.Context, q ledger.Query) error {
+	_, err := s.ledger.Search(ctx, q)
+	return err
 }
 
 // AddSuppliers onboards that many suppliers of the demo's client with the reference authority.

@@ -806,7 +806,8 @@ CREATE TABLE operations (
     result         TEXT,
     behind         TEXT,                                -- the correction, besides its original, that a correction waits for
     bytes          BIGINT           NOT NULL DEFAULT 0, -- size of the body
-    series         TEXT                                 -- from which its number was drawn
+    series         TEXT,                                -- from which its number was drawn
+    dated_on       BIGINT GENERATED ALWAYS AS (dated_at / 86400000000) STORED -- the day of the document, since 1970
 );
 CREATE INDEX operations_by_client ON operations (client_id, operation_id);
 CREATE INDEX operations_by_transaction ON operations (client_id, transaction_id, attempt);
@@ -816,15 +817,20 @@ CREATE INDEX operations_due ON operations (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX operations_lane ON operations (lane, due_at) WHERE due_at IS NOT NULL;
 -- Only failures, and only what waits without a time, cost an entry here.
 CREATE INDEX operations_failed ON operations (operation_id) WHERE status = 'FAILURE';
+CREATE INDEX operations_failed_by_client ON operations (client_id, operation_id) WHERE status = 'FAILURE';
 CREATE INDEX operations_idle ON operations (operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
 ALTER TABLE operations SET (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX operations_idle_by_client ON operations (client_id, operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
+-- Lists of a client, see ledger/list.go: what is settled has its entries once, none before.
+CREATE INDEX operations_by_supplier ON operations (client_id, supplier_id, status, operation_id) WHERE status <> 'PROCESSING';
+CREATE INDEX operations_by_day ON operations (client_id, dated_on, country, status, operation_id) WHERE status <> 'PROCESSING';
 CREATE INDEX operations_behind ON operations (client_id, behind) WHERE behind IS NOT NULL;
 -- SUCCESS never changes, whatever a program believes: only its result may go,
--- once the operation is among the retired.
+-- once the operation is among the retired. What is generated is not there yet.
 CREATE FUNCTION refuse_success_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_TABLE_NAME = 'operations' AND TG_OP = 'UPDATE' THEN
-        IF NEW.result IS NULL AND to_jsonb(NEW) - 'result' = to_jsonb(OLD) - 'result'
+        IF NEW.result IS NULL AND to_jsonb(NEW) - '{result,dated_on}'::TEXT[] = to_jsonb(OLD) - '{result,dated_on}'::TEXT[]
             AND EXISTS (SELECT 1 FROM retired_operations x WHERE x.operation_id = OLD.operation_id) THEN
             RETURN NEW;
         END IF;

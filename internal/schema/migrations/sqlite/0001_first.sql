@@ -686,7 +686,8 @@ CREATE TABLE operations (
     result         TEXT,
     behind         TEXT,                       -- the correction, besides its original, that a correction waits for
     bytes          BIGINT  NOT NULL DEFAULT 0, -- size of the body
-    series         TEXT                        -- from which its number was drawn
+    series         TEXT,                       -- from which its number was drawn
+    dated_on       BIGINT  GENERATED ALWAYS AS (dated_at / 86400000000) VIRTUAL -- the day of the document, since 1970
 );
 CREATE INDEX operations_by_client ON operations (client_id, operation_id);
 CREATE INDEX operations_by_transaction ON operations (client_id, transaction_id, attempt);
@@ -696,7 +697,12 @@ CREATE INDEX operations_due ON operations (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX operations_lane ON operations (lane, due_at) WHERE due_at IS NOT NULL;
 -- Only failures, and only what waits without a time, cost an entry here.
 CREATE INDEX operations_failed ON operations (operation_id) WHERE status = 'FAILURE';
+CREATE INDEX operations_failed_by_client ON operations (client_id, operation_id) WHERE status = 'FAILURE';
 CREATE INDEX operations_idle ON operations (operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
+CREATE INDEX operations_idle_by_client ON operations (client_id, operation_id) WHERE status = 'PROCESSING' AND due_at IS NULL;
+-- Lists of a client, see ledger/list.go: what is settled has its entries once, none before.
+CREATE INDEX operations_by_supplier ON operations (client_id, supplier_id, status, operation_id) WHERE status <> 'PROCESSING';
+CREATE INDEX operations_by_day ON operations (client_id, dated_on, country, status, operation_id) WHERE status <> 'PROCESSING';
 CREATE INDEX operations_behind ON operations (client_id, behind) WHERE behind IS NOT NULL;
 CREATE TRIGGER operations_success_stays BEFORE UPDATE ON operations WHEN OLD.status = 'SUCCESS' AND NOT (
     NEW.result IS NULL AND EXISTS (SELECT 1 FROM retired_operations x WHERE x.operation_id = OLD.operation_id)
