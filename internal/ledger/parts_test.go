@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"tributary/internal/db"
@@ -26,9 +27,14 @@ func TestOperationsAreFoundByPieces(t *testing.T) {
 		other := n.File(invoice(byNumber, supplier, "other-"+d.Engine()).With("transaction_number", "X-1"))
 		n.Succeeds(other)
 		index(n)
-		for _, text := range []string{"RE-2026-000815", "re2026", "2026-0008", "000815", "815", "4711", "bestell", "credit",
+		for _, text := range []string{"RE-2026-000815", "re2026", "2026-0008", "bestell", "credit",
 			"CRÉDIT ŁÓDŹ", "lodz", "son", "søn", "123.456", id[:13], id[len(id)-6:]} {
 			sameIDs(t, text, found(n, ledger.Query{Text: text}), id)
+		}
+		for _, text := range []string{"000815", "815", "4711"} { // which an id of another may have, too, by chance
+			if list := found(n, ledger.Query{Text: text}); !slices.Contains(list, id) {
+				t.Errorf("%s: found %v", text, list)
+			}
 		}
 		for _, text := range []string{"zolta", "gęś", "ges"} {
 			sameIDs(t, text, found(n, ledger.Query{Text: text}), other, id)
