@@ -21,7 +21,6 @@ type granter struct {
 	last  int // the only token that is good
 	calls int
 	down  bool
-	now   func() time.Time
 }
 
 func (g *granter) renew(_ context.Context, _ country.Endpoint, c country.Credentials) (map[string]string, error) {

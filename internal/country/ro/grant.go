@@ -33,7 +33,7 @@ func oauthBase(at country.Endpoint) string {
 // refresh token that was handed over is exchanged at once, so that one that does
 // not work is told here; one that this service keeps is left alone.
 func enrol(ctx context.Context, in country.Enrolment) country.Enrolled {
-	form := url.Values{}
+	var form url.Values
 	switch {
 	case in.Grant != nil && in.Grant.Get("code") == "":
 		return refusedGrant("the person did not agree: %q", in.Grant.Get("error"))
