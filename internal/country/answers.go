@@ -81,7 +81,7 @@ func readAnswer(ctx context.Context, resp *http.Response, bytesMax int64) ([]byt
 	} else {
 		defer hold.release()
 	}
-	var body []byte
+	body := []byte{} // an empty answer is one
 	for _, most := range []int64{answerSmall, answerMore, bytesMax} {
 		if most = min(most, bytesMax); resp.ContentLength > most {
 			continue // it is known not to be enough

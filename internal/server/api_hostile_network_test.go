@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -158,10 +159,7 @@ func hostileRegister(t *testing.T) (base string, ways []string, most *atomic.Int
 		do[way](w, r)
 	}))
 	t.Cleanup(s.Close)
-	for way := range do {
-		ways = append(ways, way)
-	}
-	return s.URL, ways, most
+	return s.URL, slices.Sorted(maps.Keys(do)), most
 }
 
 // Name servers and registers of receivers that lie: every document waits and says

@@ -243,11 +243,11 @@ func (l *lookup) get(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch reply.Status {
-	case http.StatusOK:
-		return reply.Body, nil
-	case http.StatusNotFound:
+	switch {
+	case reply.Status == http.StatusNotFound:
 		return nil, nil
+	case reply.Status == http.StatusOK && len(reply.Body) > 0:
+		return reply.Body, nil
 	}
-	return nil, fmt.Errorf("it answers %d", reply.Status)
+	return nil, fmt.Errorf("it answers %d with %d bytes", reply.Status, len(reply.Body))
 }
