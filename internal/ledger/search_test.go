@@ -115,7 +115,10 @@ func TestSearchesAreNarrowedBySupplierNumberDayAndError(t *testing.T) {
 		n.Fails(failed, fault.ReferenceUnknown)
 		foreign := n.File(invoice(byNumber, other, "foreign").With("transaction_number", "ABX1-"+d.Engine()))
 		n.Succeeds(foreign)
-		sameIDs(t, "supplier, not indexed yet", found(n, ledger.Query{Supplier: supplier}), credit, sale)
+		// Before all of it is indexed; whose a correction is, the index learns when it is decided.
+		if list := found(n, ledger.Query{Supplier: supplier}); !slices.Contains(list, sale) || slices.Contains(list, foreign) {
+			t.Errorf("supplier, not indexed yet: found %v", list)
+		}
 		index(n)
 		for _, text := range []string{supplier, " one-" + d.Engine()} {
 			sameIDs(t, "supplier "+text, found(n, ledger.Query{Supplier: text}), credit, sale)
