@@ -73,9 +73,6 @@ func PieceStatements() []Statement {
 // PiecesMax is how many operations a piece may mean.
 const PiecesMax = piecesMax
 
-// PartOf is the form in which a piece is looked for.
-func PartOf(text string) string { return partOf(text) }
-
 // CorrectionsStatement is the query of what corrects a transaction.
 func CorrectionsStatement() Statement { return Statement{correctionsSQL, []any{"c", "t", 10}} }
 

@@ -61,19 +61,7 @@ func (a *double) authorize(w http.ResponseWriter, r *http.Request) {
 		_ = grantPage.Execute(w, query.Get("client_id")) // a browser that left
 		return
 	}
-	brought := url.Values{"state": {query.Get("state")}}
-	if r.PostFormValue("agree") != "yes" {
-		brought.Set("error", "access_denied")
-	} else {
-		code := rand.Text()
-		if err := a.desk.Write(func(b *authority.Book) { b.Put("code/"+code, query.Get("redirect_uri")) }); err != nil {
-			http.Error(w, "the book cannot be written", http.StatusInternalServerError)
-			return
-		}
-		brought.Set("code", code)
-	}
-	back.RawQuery = brought.Encode()
-	http.Redirect(w, r, back.String(), http.StatusSeeOther)
+	a.desk.Consented(w, r, back, query.Get("redirect_uri"))
 }
 
 // token exchanges a code, or a refresh token that dies with it.

@@ -35,19 +35,7 @@ func (a *double) grant(w http.ResponseWriter, r *http.Request) {
 		_ = grantPage.Execute(w, map[string]string{"Supplier": query.Get("supplier")}) // a browser that left
 		return
 	}
-	brought := url.Values{"state": {query.Get("state")}}
-	if r.PostFormValue("agree") != "yes" {
-		brought.Set("error", "access_denied")
-	} else {
-		code := rand.Text()
-		if err := a.desk.Write(func(b *authority.Book) { b.Put("code/"+code, query.Get("supplier")) }); err != nil {
-			http.Error(w, "the book cannot be written", http.StatusInternalServerError)
-			return
-		}
-		brought.Set("code", code)
-	}
-	back.RawQuery = brought.Encode()
-	http.Redirect(w, r, back.String(), http.StatusSeeOther)
+	a.desk.Consented(w, r, back, query.Get("supplier"))
 }
 
 // token serves POST /v1/token: a code is good once.

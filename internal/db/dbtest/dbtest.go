@@ -50,16 +50,6 @@ func EachURL(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
 }
 
-// EachServedURL is EachURL, and once more as the role that serves a PostgreSQL database without its owner's rights.
-func EachServedURL(t *testing.T, fn func(t *testing.T, url string)) {
-	t.Helper()
-	EachURL(t, fn)
-	t.Run("roles", func(t *testing.T) {
-		served, _ := ServedURL(t)
-		fn(t, served)
-	})
-}
-
 // template is a migrated SQLite database, made once per test binary.
 var template struct {
 	once sync.Once
