@@ -58,16 +58,19 @@ func (o outcome) percentile(p float64) time.Duration {
 }
 
 func (l load) run(ctx context.Context) (outcome, error) {
-	// Connections are made before the clock starts: that is not what is measured.
-	connections := make([]net.Conn, l.connections)
+	// Connections are made before the clock starts: that is not what is measured. A paced load makes each when its first
+	// request is due: a server hangs up on who is connected and says nothing.
+	connections := make([]*connection, l.connections)
 	nodes := append([]string{l.address}, l.beside...)
 	for i := range connections {
-		conn, err := net.Dial("tcp", nodes[i%len(nodes)])
-		if err != nil {
+		connections[i] = &connection{node: nodes[i%len(nodes)]}
+		defer connections[i].close()
+		if l.every > 0 {
+			continue
+		}
+		if err := connections[i].dial(); err != nil {
 			return outcome{}, err
 		}
-		defer conn.Close()
-		connections[i] = conn
 	}
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -77,7 +80,7 @@ func (l load) run(ctx context.Context) (outcome, error) {
 	start := time.Now()
 	for _, conn := range connections {
 		wg.Go(func() {
-			o, err := l.connection(ctx, conn, start, &next)
+			o, err := l.drive(ctx, conn, start, &next)
 			mu.Lock()
 			defer mu.Unlock()
 			all.requests += o.requests
@@ -93,8 +96,27 @@ func (l load) run(ctx context.Context) (outcome, error) {
 	return all, failure
 }
 
-func (l load) connection(ctx context.Context, conn net.Conn, start time.Time, next *atomic.Int64) (o outcome, err error) {
-	in := bufio.NewReaderSize(conn, 8<<10)
+// connection is one of the load's, kept until its end.
+type connection struct {
+	node string
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func (c *connection) dial() (err error) {
+	if c.conn, err = net.Dial("tcp", c.node); err == nil {
+		c.in = bufio.NewReaderSize(c.conn, 8<<10)
+	}
+	return err
+}
+
+func (c *connection) close() {
+	if c.conn != nil {
+		_ = c.conn.Close() // what was sent is answered
+	}
+}
+
+func (l load) drive(ctx context.Context, c *connection, start time.Time, next *atomic.Int64) (o outcome, err error) {
 	var out bytes.Buffer
 	for ctx.Err() == nil {
 		i := int(next.Add(1)) - 1
@@ -104,15 +126,20 @@ func (l load) connection(ctx context.Context, conn net.Conn, start time.Time, ne
 		if l.every > 0 {
 			time.Sleep(time.Until(start.Add(time.Duration(i) * l.every)))
 		}
+		if c.conn == nil {
+			if err := c.dial(); err != nil {
+				return o, err
+			}
+		}
 		path, body := l.request(i)
 		out.Reset()
 		fmt.Fprintf(&out, "POST %s HTTP/1.1\r\nHost: bench\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, l.header, len(body))
 		out.Write(body)
 		began := time.Now()
-		if _, err := conn.Write(out.Bytes()); err != nil {
+		if _, err := c.conn.Write(out.Bytes()); err != nil {
 			return o, err
 		}
-		status, answer, err := readAnswer(in)
+		status, answer, err := readAnswer(c.in)
 		if err != nil {
 			return o, err
 		}

@@ -268,9 +268,14 @@ func (f fontFile) read() ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	raw, err := io.ReadAll(io.LimitReader(file, fontBytesMax+1))
-	if err == nil && len(raw) > fontBytesMax {
-		err = fmt.Errorf("font %s is larger than %d bytes", f.path, fontBytesMax)
+	about, err := file.Stat()
+	if err != nil {
+		return nil, err
 	}
+	if about.Size() > fontBytesMax {
+		return nil, fmt.Errorf("font %s is larger than %d bytes", f.path, fontBytesMax)
+	}
+	raw := make([]byte, about.Size()) // tens of megabytes for Chinese: a buffer that grows is most of the time
+	_, err = io.ReadFull(file, raw)
 	return raw, err
 }
