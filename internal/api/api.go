@@ -175,7 +175,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
-		{"GET", "/v1/me", false, a.me, docMe},
+		{"GET", "/v1/me", false, me, docMe},
 		{"GET", "/v1/series", false, a.listSeries, docListSeries},
 		{"POST", "/v1/series", false, a.createSeries, docCreateSeries},
 		{"GET", "/v1/countries", false, a.countries, docCountries},
@@ -197,7 +197,7 @@ func (a *API) routes() []route {
 		{"GET", "/openapi.json", true, a.openAPIDocument, docOpenAPI},
 		{"GET", "/docs", true, a.docsStart, docDocs},
 		{"GET", "/docs/{page}", true, a.docsPage, docPage},
-		{"GET", "/healthz", true, a.healthz, docHealth},
+		{"GET", "/healthz", true, healthz, docHealth},
 		{"GET", "/readyz", true, a.readyz, docReady},
 	}
 }

@@ -99,7 +99,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 			a.refuse(c, notFound("no such endpoint"))
 		case !ok:
 			head.Set("Allow", allow)
-			a.writeError(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "supported methods: %s", allow).
+			writeError(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "supported methods: %s", allow).
 				With(fault.Fault{Code: fault.MethodNotAllowed, Type: fault.General, Message: "method not allowed"}))
 		default:
 			if err := a.run(c, rt); err != nil {

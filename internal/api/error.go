@@ -66,10 +66,10 @@ func (a *API) refuse(c *call, err error) {
 			a.log.Warn("request rejected", "request_id", c.id, "path", c.URL.Path, "error", err, "refused_before_silently", silent)
 		}
 	}
-	a.writeError(c, statuses[e.Kind], e)
+	writeError(c, statuses[e.Kind], e)
 }
 
-func (a *API) writeError(c *call, status int, e *fault.Error) {
+func writeError(c *call, status int, e *fault.Error) {
 	c.refusing()
 	head := c.out.Header()
 	switch status {

@@ -28,7 +28,7 @@ type meLimits struct {
 	Networks  []netip.Prefix `json:"networks"`
 }
 
-func (a *API) me(c *call) error {
+func me(c *call) error {
 	if err := c.query().err(); err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func webhookDocs() object {
 func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	d := r.doc
 	op := object{"tags": []any{d.tag}, "summary": d.summary, "operationId": operationName(r),
-		"responses": a.describeAnswers(r, schemas)}
+		"responses": describeAnswers(r, schemas)}
 	if d.description != "" {
 		op["description"] = d.description
 	}
@@ -175,7 +175,7 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 }
 
 // describeAnswers lists the answers of the route and those of every route.
-func (a *API) describeAnswers(r route, schemas *schemaBook) object {
+func describeAnswers(r route, schemas *schemaBook) object {
 	answers := object{}
 	for status, v := range r.doc.answers {
 		answers[strconv.Itoa(status)] = describeAnswer(status, schemas.content(v))

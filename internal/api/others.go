@@ -234,7 +234,7 @@ func (a *API) openAPIDocument(c *call) error {
 	return nil
 }
 
-func (a *API) healthz(c *call) error {
+func healthz(c *call) error {
 	c.raw(http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
 	return nil
 }

@@ -107,7 +107,7 @@ func (c *Console) authorities(v *request) (page, error) {
 				row.Callback = e.Callback
 			}
 			if cert := row.Stored.Certificate; cert != nil {
-				row.Expiry = endMood(body.Now, cert.ExpiresAt)
+				row.Expiry = expiryBadge(body.Now, cert.ExpiresAt)
 			}
 			if i := slices.IndexFunc(open, func(b breaker.Open) bool { return b.At == at }); i >= 0 {
 				row.Breaker = &open[i]
@@ -152,8 +152,8 @@ func (c *Console) countCalls(v *request, body *authoritiesBody) error {
 	return nil
 }
 
-// endMood is how worried one should be about a certificate's end.
-func endMood(now, end time.Time) string {
+// expiryBadge is the badge of a certificate's end.
+func expiryBadge(now, end time.Time) string {
 	switch left := end.Sub(now); {
 	case left <= 24*time.Hour:
 		return "bad"

@@ -43,7 +43,7 @@ type chosenRow struct {
 
 // chosen shows what would happen, before anything does. It changes nothing, so
 // the rows stand in the address.
-func (c *Console) chosen(v *request) (page, error) {
+func (c *salesPages) chosen(v *request) (page, error) {
 	query := v.r.URL.Query()
 	if query.Get("act") == "" {
 		query.Set("act", actRetry)
@@ -77,7 +77,7 @@ func (c *Console) chosen(v *request) (page, error) {
 }
 
 // chosenRows reads what was ticked: transactions as o, events as e.
-func (c *Console) chosenRows(v *request, form url.Values) (rows []chosenRow, err error) {
+func (c *salesPages) chosenRows(v *request, form url.Values) (rows []chosenRow, err error) {
 	act := form.Get("act")
 	if act != actRetry && act != actRedeliver {
 		return nil, fault.New(fault.Invalid, "Selected rows can be retried or redelivered.")
@@ -110,7 +110,7 @@ func (c *Console) chosenRows(v *request, form url.Values) (rows []chosenRow, err
 	return rows, nil
 }
 
-func (c *Console) chosenTransaction(v *request, act string, row *chosenRow) error {
+func (c *salesPages) chosenTransaction(v *request, act string, row *chosenRow) error {
 	life, err := c.cfg.Ledger.Life(v.ctx, row.ID)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *Console) chosenTransaction(v *request, act string, row *chosenRow) erro
 	return nil
 }
 
-func (c *Console) chosenEvent(v *request, act string, row *chosenRow) error {
+func (c *salesPages) chosenEvent(v *request, act string, row *chosenRow) error {
 	if act != actRedeliver {
 		row.Left = "an event can be redelivered, not retried"
 		return nil
@@ -155,7 +155,7 @@ func (c *Console) chosenEvent(v *request, act string, row *chosenRow) error {
 
 // actOnChosen does what was shown. One entry of the log has all ids and says how
 // many were done; a row that has changed meanwhile is left as it is.
-func (c *Console) actOnChosen(v *request) (string, error) {
+func (c *salesPages) actOnChosen(v *request) (string, error) {
 	rows, err := c.chosenRows(v, v.r.PostForm)
 	if err != nil {
 		return "", err
@@ -173,7 +173,7 @@ func (c *Console) actOnChosen(v *request) (string, error) {
 		return "", fault.New(fault.Invalid, "Nothing selected.")
 	}
 	act.Before = map[string]any{"chosen": ids}
-	err = c.do(v, act, func() (any, error) {
+	err = c.dir.do(v, act, func() (any, error) {
 		done := 0
 		for _, r := range rows {
 			if r.Left != "" {
@@ -195,14 +195,14 @@ func (c *Console) actOnChosen(v *request) (string, error) {
 	return noticed(local(v.r.PostFormValue("back")), notice), nil
 }
 
-func (c *Console) retryChosen(v *request, r chosenRow) error {
+func (c *salesPages) retryChosen(v *request, r chosenRow) error {
 	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.OperationState, filing.OperationState) error {
 		return nil
 	})
 	return err
 }
 
-func (c *Console) redeliverChosen(v *request, r chosenRow) error {
+func (c *salesPages) redeliverChosen(v *request, r chosenRow) error {
 	return c.cfg.Hooks.Redeliver(v.ctx, webhook.AnyClient, r.event)
 }
 

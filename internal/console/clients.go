@@ -23,27 +23,35 @@ import (
 
 const usageDays = 30
 
+// clientPages shows and changes clients, their keys and settings.
+type clientPages struct {
+	cfg   *Config
+	now   func() time.Time
+	front *front
+	dir   *directory
+}
+
 type clientsBody struct {
 	Clients []account.Client
 	Usage   map[string]tally // of the last days, by client
 	Days    int
 }
 
-func (c *Console) clients(v *request) (page, error) {
+func (c *clientPages) clients(v *request) (page, error) {
 	body := &clientsBody{Usage: map[string]tally{}, Days: usageDays}
 	p := page{Title: "Clients", Place: "Clients", Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
-	used, err := c.usage(v, "")
+	used, err := c.dir.usage(v, "")
 	for _, u := range used {
 		body.Usage[u.ClientID] = body.Usage[u.ClientID].plus(tally{u.Accepted, u.Succeeded, u.Failed})
 	}
 	return p, err
 }
 
-func (c *Console) usage(v *request, clientID string) ([]ledger.Usage, error) {
+func (c *directory) usage(v *request, clientID string) ([]ledger.Usage, error) {
 	to := c.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	return c.cfg.Ledger.Usage(v.ctx, clientID, to.AddDate(0, 0, -usageDays), to)
 }
@@ -70,7 +78,7 @@ type clientBody struct {
 // Webhook is the address of events where there is one for all.
 func (b clientBody) Webhook() string { return b.Config.Webhooks.All }
 
-func (c *Console) client(v *request) (client account.Client, err error) {
+func (c *directory) client(v *request) (client account.Client, err error) {
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		client, err = c.cfg.Accounts.Client(r, v.r.PathValue("client"))
 		return err
@@ -78,8 +86,8 @@ func (c *Console) client(v *request) (client account.Client, err error) {
 	return client, err
 }
 
-func (c *Console) clientPage(v *request) (page, error) {
-	client, err := c.client(v)
+func (c *clientPages) clientPage(v *request) (page, error) {
+	client, err := c.dir.client(v)
 	if err != nil {
 		return page{}, err
 	}
@@ -97,7 +105,7 @@ func (c *Console) clientPage(v *request) (page, error) {
 	if body.Text, err = configurationText(config); err != nil {
 		return p, err
 	}
-	used, err := c.usage(v, client.ID)
+	used, err := c.dir.usage(v, client.ID)
 	if err != nil {
 		return p, err
 	}
@@ -158,8 +166,8 @@ func clientAt(id, notice string) string {
 	return Root + "/clients/" + url.PathEscape(id) + "?notice=" + notice
 }
 
-func (c *Console) logo(v *request) error {
-	client, err := c.client(v)
+func (c *clientPages) logo(v *request) error {
+	client, err := c.dir.client(v)
 	if err != nil {
 		return err
 	}
@@ -177,7 +185,7 @@ func (c *Console) logo(v *request) error {
 }
 
 // configure saves the whole configuration as JSON; a misspelt member is an error.
-func (c *Console) configure(v *request) (string, error) {
+func (c *clientPages) configure(v *request) (string, error) {
 	given, err := account.DecodeConfig([]byte(v.r.PostFormValue("configuration")))
 	if err != nil {
 		return "", err
@@ -190,13 +198,13 @@ func (c *Console) configure(v *request) (string, error) {
 }
 
 // change configures a client and records the configuration before and after.
-func (c *Console) change(v *request, action string, edit func(*account.Config) error) (string, error) {
-	before, err := c.client(v)
+func (c *clientPages) change(v *request, action string, edit func(*account.Config) error) (string, error) {
+	before, err := c.dir.client(v)
 	if err != nil {
 		return "", err
 	}
 	notice := "saved"
-	err = c.do(v, operator.Act{Action: action, Subject: before.ID, ClientID: before.ID, Before: discreet(before.Config)},
+	err = c.dir.do(v, operator.Act{Action: action, Subject: before.ID, ClientID: before.ID, Before: discreet(before.Config)},
 		func() (any, error) {
 			after, err := c.cfg.Accounts.Configure(v.ctx, v.by(), before.ID, edit)
 			if err == nil && after.UpdatedAt.Equal(before.UpdatedAt) {
@@ -207,8 +215,8 @@ func (c *Console) change(v *request, action string, edit func(*account.Config) e
 	return clientAt(before.ID, notice), err
 }
 
-func (c *Console) setLogo(v *request) (string, error) {
-	before, err := c.client(v)
+func (c *clientPages) setLogo(v *request) (string, error) {
+	before, err := c.dir.client(v)
 	if err != nil {
 		return "", err
 	}
@@ -226,7 +234,7 @@ func (c *Console) setLogo(v *request) (string, error) {
 			return "", fault.New(fault.Invalid, "The file is empty.")
 		}
 	}
-	err = c.do(v, operator.Act{Action: "client.logo_changed", Subject: before.ID, ClientID: before.ID,
+	err = c.dir.do(v, operator.Act{Action: "client.logo_changed", Subject: before.ID, ClientID: before.ID,
 		Before: before.Config.Logo}, func() (any, error) {
 		after, err := c.cfg.Accounts.SetLogo(v.ctx, v.by(), before.ID, raw)
 		return after.Config.Logo, err
@@ -240,13 +248,13 @@ type shown struct {
 	What, Subject, Secret, Advice, Back string
 }
 
-func (c *Console) showOnce(v *request, title, place string, s shown) error {
+func (c *front) showOnce(v *request, title, place string, s shown) error {
 	f := c.frame(v, route{}, page{Title: title, Place: place,
 		Crumbs: []crumb{{place, Root + "/" + strings.ToLower(place)}}, Body: s})
 	return c.write(v.w, http.StatusOK, "once", f)
 }
 
-func (c *Console) createClient(v *request) error {
+func (c *clientPages) createClient(v *request) error {
 	form := v.r.PostForm
 	in := account.NewClient{ID: form.Get("client_id"), Live: form.Get("environment") == "live", Config: account.Config{
 		DisplayName: form.Get("display_name"),
@@ -254,26 +262,26 @@ func (c *Console) createClient(v *request) error {
 	}}
 	var client account.Client
 	var key secret.Secret
-	err := c.do(v, operator.Act{Action: "client.created", Subject: in.ID, ClientID: in.ID}, func() (after any, err error) {
+	err := c.dir.do(v, operator.Act{Action: "client.created", Subject: in.ID, ClientID: in.ID}, func() (after any, err error) {
 		client, key, err = c.cfg.Accounts.CreateClient(v.ctx, v.by(), in)
 		return discreet(client.Config), err
 	})
 	if err != nil {
 		return err
 	}
-	return c.showOnce(v, "Client created", "Clients", shown{What: "API key", Subject: client.ID, Secret: key.RevealText(),
+	return c.front.showOnce(v, "Client created", "Clients", shown{What: "API key", Subject: client.ID, Secret: key.RevealText(),
 		Advice: "The key is active: it authenticates requests and signs webhooks. The client has no countries yet; configure them next.", Back: clientAt(client.ID, "")})
 }
 
 // rotateKey begins a rotation and shows the new key, this once.
-func (c *Console) rotateKey(v *request) error {
-	client, err := c.client(v)
+func (c *clientPages) rotateKey(v *request) error {
+	client, err := c.dir.client(v)
 	if err != nil {
 		return err
 	}
 	var key account.Key
 	var text secret.Secret
-	err = c.do(v, operator.Act{Action: "key.rotated", Subject: client.ID, ClientID: client.ID,
+	err = c.dir.do(v, operator.Act{Action: "key.rotated", Subject: client.ID, ClientID: client.ID,
 		Before: keyStates(client.Keys)}, func() (any, error) {
 		if key, text, err = c.cfg.Accounts.RotateKey(v.ctx, v.by(), client.ID); err != nil {
 			return nil, err
@@ -283,7 +291,7 @@ func (c *Console) rotateKey(v *request) error {
 	if err != nil {
 		return err
 	}
-	return c.showOnce(v, "New key", "Clients", shown{What: "API key " + key.Kid, Subject: client.ID, Secret: text.RevealText(),
+	return c.front.showOnce(v, "New key", "Clients", shown{What: "API key " + key.Kid, Subject: client.ID, Secret: text.RevealText(),
 		Advice: "Give it to the client. Both keys work now, and webhooks are signed with both. Promote the new key when the client has switched.", Back: clientAt(client.ID, "")})
 }
 
@@ -297,25 +305,25 @@ func keyStates(keys []account.Key) map[string]string {
 	return states
 }
 
-func (c *Console) promoteKey(v *request) (string, error) {
+func (c *clientPages) promoteKey(v *request) (string, error) {
 	return c.moveKey(v, "key.promoted", "promoted", func(id, kid string) (account.Key, error) {
 		return c.cfg.Accounts.PromoteKey(v.ctx, v.by(), id, kid)
 	})
 }
 
-func (c *Console) revokeKey(v *request) (string, error) {
+func (c *clientPages) revokeKey(v *request) (string, error) {
 	return c.moveKey(v, "key.revoked", "revoked", func(id, kid string) (account.Key, error) {
 		return c.cfg.Accounts.RevokeKey(v.ctx, v.by(), id, kid)
 	})
 }
 
-func (c *Console) moveKey(v *request, action, notice string, move func(id, kid string) (account.Key, error)) (string, error) {
-	client, err := c.client(v)
+func (c *clientPages) moveKey(v *request, action, notice string, move func(id, kid string) (account.Key, error)) (string, error) {
+	client, err := c.dir.client(v)
 	if err != nil {
 		return "", err
 	}
 	kid := v.r.PathValue("kid")
-	err = c.do(v, operator.Act{Action: action, Subject: kid, ClientID: client.ID, Before: keyStates(client.Keys)},
+	err = c.dir.do(v, operator.Act{Action: action, Subject: kid, ClientID: client.ID, Before: keyStates(client.Keys)},
 		func() (any, error) {
 			key, err := move(client.ID, kid)
 			return map[string]string{key.Kid: string(key.State)}, err
@@ -324,6 +332,6 @@ func (c *Console) moveKey(v *request, action, notice string, move func(id, kid s
 }
 
 // do makes a change whose slice has a commit of its own, and records it.
-func (c *Console) do(v *request, a operator.Act, fn func() (after any, err error)) error {
+func (c *directory) do(v *request, a operator.Act, fn func() (after any, err error)) error {
 	return c.cfg.Operators.Do(v.ctx, v.by(), a, func(context.Context) (any, error) { return fn() })
 }

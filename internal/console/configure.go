@@ -183,7 +183,7 @@ func (f *settingsForm) place(faults []fault.Fault) {
 
 // configureSettings saves the form. What cannot be saved is answered as the same
 // page, with everything that was typed and the reasons beside the fields.
-func (c *Console) configureSettings(v *request) error {
+func (c *clientPages) configureSettings(v *request) error {
 	form := typedSettings(v.r.PostForm)
 	to, err := c.change(v, "client.configured", func(config *account.Config) error {
 		form.into(config)
@@ -204,7 +204,7 @@ func (c *Console) configureSettings(v *request) error {
 }
 
 // configureLook saves the part of the configuration that documents show.
-func (c *Console) configureLook(v *request) error {
+func (c *clientPages) configureLook(v *request) error {
 	form := v.r.PostForm
 	edit := func(config *account.Config) error {
 		config.DisplayName = form.Get("display_name")
@@ -229,14 +229,14 @@ func (c *Console) configureLook(v *request) error {
 }
 
 // again answers the client's page as a refusal, changed by what was typed.
-func (c *Console) again(v *request, typed func(*clientBody)) error {
+func (c *clientPages) again(v *request, typed func(*clientBody)) error {
 	p, err := c.clientPage(v)
 	if err != nil {
 		return err
 	}
 	typed(p.Body.(*clientBody))
 	v.w.Header().Set("Content-Security-Policy", pageWithDocumentPolicy)
-	return c.write(v.w, http.StatusBadRequest, "client", c.frame(v, route{}, p))
+	return c.front.write(v.w, http.StatusBadRequest, "client", c.front.frame(v, route{}, p))
 }
 
 func faultsWithFields(err error) []fault.Fault {

@@ -32,7 +32,6 @@ package console
 import (
 	"context"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -92,16 +91,22 @@ type Config struct {
 
 // Console is the handler.
 type Console struct {
-	cfg    Config
+	cfg    *Config
 	log    *slog.Logger
 	mux    *http.ServeMux
-	pages  *template.Template
 	assets assets
 	took   *prometheus.HistogramVec
 	now    func() time.Time
-	cross  *http.CrossOriginProtection
 
-	refusals *rate.Limiter // notes in the log
+	cookies *cookies
+	front   *front
+	dir     *directory
+
+	entry      *entry
+	sales      *salesPages
+	clients    *clientPages
+	settings   *settingPages
+	deliveries *deliveryPages
 
 	streams  *streams
 	stop     context.CancelFunc
@@ -120,14 +125,22 @@ const (
 
 // New builds the handler.
 func New(cfg Config) (*Console, error) {
-	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection(),
-		refusals: rate.NewLimiter(refusalsPerSecond, refusalsBurst)}
+	c := &Console{cfg: &cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.now == nil {
 		c.now = time.Now
 	}
+	c.cookies = &cookies{c.cfg}
+	c.front = &front{cfg: c.cfg, log: c.log, cross: http.NewCrossOriginProtection(), cookies: c.cookies,
+		refusals: rate.NewLimiter(refusalsPerSecond, refusalsBurst)}
+	c.dir = &directory{c.cfg, c.now}
+	c.entry = &entry{c.cfg, c.log, c.front, c.cookies}
+	c.sales = &salesPages{c.cfg, c.log, c.now, c.dir}
+	c.clients = &clientPages{c.cfg, c.now, c.front, c.dir}
+	c.settings = &settingPages{c.cfg, c.now, c.front, c.dir}
+	c.deliveries = &deliveryPages{c.cfg, c.now, c.dir}
 	if c.cfg.LiveEvery <= 0 {
 		c.cfg.LiveEvery = liveEvery
 	}
@@ -153,7 +166,7 @@ func New(cfg Config) (*Console, error) {
 	}
 	var errAssets, errPages error
 	c.assets, errAssets = readAssets()
-	c.pages, errPages = c.parsePages()
+	c.front.pages, errPages = c.parsePages()
 	if err := errors.Join(errAssets, errPages); err != nil {
 		return nil, err
 	}
@@ -163,7 +176,7 @@ func New(cfg Config) (*Console, error) {
 
 // ServeHTTP answers a request below Root.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.guardHeaders(w.Header())
+	c.cookies.guardHeaders(w.Header())
 	c.mux.ServeHTTP(w, r)
 }
 

@@ -18,6 +18,13 @@ func eventStatuses() []webhook.Status {
 	return []webhook.Status{webhook.Pending, webhook.Delivered, webhook.Discarded, webhook.Unsubscribed}
 }
 
+// deliveryPages shows events and their tries, and sends them again.
+type deliveryPages struct {
+	cfg *Config
+	now func() time.Time
+	dir *directory
+}
+
 type deliveriesBody struct {
 	Receivers []receiverRow
 	Events    []webhook.EventRow
@@ -62,17 +69,17 @@ var eventColumns = columns[webhook.EventRow]{
 	"next":     func(a, b webhook.EventRow) int { return a.NextTryAt.Compare(b.NextTryAt) },
 }
 
-func (c *Console) deliveries(v *request) (page, error) {
+func (c *deliveryPages) deliveries(v *request) (page, error) {
 	query := v.r.URL.Query()
 	f := readEvents(query)
 	body := &deliveriesBody{Form: f, Now: c.now(), Order: readOrder(v, Root+"/deliveries"), Acts: []string{actRedeliver}}
 	body.Here = body.Order.here()
 	p := page{Title: "Deliveries", Place: "Deliveries", Client: f.Client, Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
-	if body.Receivers, err = c.receivers(v); err != nil {
+	if body.Receivers, err = c.dir.receivers(v); err != nil {
 		return p, err
 	}
 	if body.Replays, err = c.cfg.Hooks.Replays(v.ctx, replaysShown); err != nil {
@@ -88,7 +95,7 @@ func (c *Console) deliveries(v *request) (page, error) {
 			return c.cfg.Hooks.List(v.ctx, f.client(), q)
 		})
 	body.NextAt = body.Order.next(body.NextAt)
-	body.Probes = c.probesOf(v, body.Events)
+	body.Probes = c.dir.probesOf(v, body.Events)
 	return p, err
 }
 
@@ -101,7 +108,7 @@ type eventBody struct {
 	Now      time.Time
 }
 
-func (c *Console) event(v *request) (page, error) {
+func (c *deliveryPages) event(v *request) (page, error) {
 	id := v.r.PathValue("event")
 	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
 	if err != nil {
@@ -111,7 +118,7 @@ func (c *Console) event(v *request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	body := &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now(), Probe: c.probeOf(v, client, row.EventType),
+	body := &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now(), Probe: c.dir.probeOf(v, client, row.EventType),
 		Receiver: receiverRow{Delivery: c.cfg.Hooks.Receiver(v.ctx, client, row.EventType), Client: client}}
 	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}},
 		Client: client, Body: body}, nil
@@ -119,12 +126,12 @@ func (c *Console) event(v *request) (page, error) {
 
 // probeOf is when the receiver of an event is tried next, if its breaker is
 // open: until then nothing goes there, whatever is due. Zero: it is closed.
-func (c *Console) probeOf(v *request, client, event string) time.Time {
+func (c *directory) probeOf(v *request, client, event string) time.Time {
 	return c.cfg.Hooks.Receiver(v.ctx, client, event).Breaker.NextProbe
 }
 
 // probesOf is probeOf of the events of a list that are due.
-func (c *Console) probesOf(v *request, events []webhook.EventRow) map[string]time.Time {
+func (c *directory) probesOf(v *request, events []webhook.EventRow) map[string]time.Time {
 	probes := map[string]time.Time{}
 	for _, e := range events {
 		if e.NextTryAt.IsZero() {
@@ -138,7 +145,7 @@ func (c *Console) probesOf(v *request, events []webhook.EventRow) map[string]tim
 }
 
 // redeliver sends one event again and goes back to where it was asked for.
-func (c *Console) redeliver(v *request) (string, error) {
+func (c *deliveryPages) redeliver(v *request) (string, error) {
 	id := v.r.PathValue("event")
 	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
 	if err != nil {
@@ -146,7 +153,7 @@ func (c *Console) redeliver(v *request) (string, error) {
 	}
 	act := operator.Act{Action: "event.redelivered", Subject: id, ClientID: client,
 		Before: map[string]any{"status": row.Status, "tries": row.Tries}}
-	err = c.do(v, act, func() (any, error) {
+	err = c.dir.do(v, act, func() (any, error) {
 		return map[string]any{"status": webhook.Pending}, c.cfg.Hooks.Redeliver(v.ctx, webhook.AnyClient, id)
 	})
 	if err != nil {
@@ -156,7 +163,7 @@ func (c *Console) redeliver(v *request) (string, error) {
 	if back == Root+"/" {
 		back = Root + "/deliveries/events/" + url.PathEscape(id)
 	}
-	if !c.probeOf(v, client, row.EventType).IsZero() {
+	if !c.dir.probeOf(v, client, row.EventType).IsZero() {
 		return back + "?notice=behind-breaker", nil
 	}
 	return back + "?notice=redelivered", nil
@@ -164,7 +171,7 @@ func (c *Console) redeliver(v *request) (string, error) {
 
 // redeliverLatest sends the newest event of one address again: a receiver that
 // was mended is tried with something real.
-func (c *Console) redeliverLatest(v *request) (string, error) {
+func (c *deliveryPages) redeliverLatest(v *request) (string, error) {
 	client, address := v.r.PostFormValue("client"), v.r.PostFormValue("address")
 	events, _, err := c.cfg.Hooks.List(v.ctx, client, webhook.Filter{Limit: webhook.LimitMax})
 	if err != nil {
@@ -203,13 +210,13 @@ type replayBody struct {
 
 // replay asks for a window of time and says how many events stand in it, before
 // anything is sent.
-func (c *Console) replay(v *request) (page, error) {
+func (c *deliveryPages) replay(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &replayBody{Client: query.Get("client"), Event: query.Get("event"), Status: query.Get("status"),
 		From: query.Get("from"), To: query.Get("to"), Events: webhook.EventTypes()}
 	p := page{Title: "Replay events", Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
 	if !query.Has("client") || !query.Has("from") {
@@ -250,7 +257,7 @@ func window(form url.Values) (w webhook.Window, faults []fault.Fault) {
 }
 
 // startReplay starts what replay has counted, in one commit with its entry in the log.
-func (c *Console) startReplay(v *request) (string, error) {
+func (c *deliveryPages) startReplay(v *request) (string, error) {
 	w, faults := window(v.r.PostForm)
 	if len(faults) > 0 {
 		return "", fault.New(fault.Invalid, "Invalid time range.").With(faults...)

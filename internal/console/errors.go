@@ -31,7 +31,7 @@ func statusOf(kind fault.Kind) (status int, known bool) {
 
 // fail answers an error. Operators see the sentence of a fault and its parts;
 // what is not a fault is our defect: the log has it, the page does not.
-func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *request, err error) {
+func (c *front) fail(w http.ResponseWriter, r *http.Request, v *request, err error) {
 	if r.Context().Err() != nil {
 		return // the reader left
 	}
@@ -65,7 +65,7 @@ func asFault(err error) *fault.Error {
 }
 
 // unknown answers a path or a method that is not in the table.
-func (c *Console) unknown(w http.ResponseWriter, r *http.Request) {
+func (c *front) unknown(w http.ResponseWriter, r *http.Request) {
 	v, err := c.signedIn(r, false)
 	if fault.KindOf(err) == fault.Unauthenticated && r.Method == http.MethodGet {
 		c.toSignIn(w, r)

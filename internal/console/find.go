@@ -19,7 +19,7 @@ import (
 
 // find is the search that stands on every page: one hit opens, several are
 // listed; a text that is only a supplier's leads to the suppliers.
-func (c *Console) find(v *request) error {
+func (c *salesPages) find(v *request) error {
 	text := strings.TrimSpace(v.r.URL.Query().Get("q"))
 	to := Root + "/transactions?q=" + url.QueryEscape(text)
 	if text == "" {
@@ -45,7 +45,7 @@ const exportMax = 10_000
 
 // export is the list of transactions as a file, with the same narrowing. It holds
 // customers' names, so who took it is recorded.
-func (c *Console) export(v *request) error {
+func (c *salesPages) export(v *request) error {
 	f := readSearch(v.r.URL.Query())
 	q, faults := f.query()
 	if len(faults) > 0 {
@@ -86,7 +86,7 @@ func (c *Console) export(v *request) error {
 }
 
 // cutExport ends a file that has begun: its last line tells.
-func (c *Console) cutExport(v *request, out *csv.Writer, err error) error {
+func (c *salesPages) cutExport(v *request, out *csv.Writer, err error) error {
 	c.log.Error("export transactions", "error", err)
 	_ = out.Write([]string{"the list is incomplete because of an error"}) // the log has it
 	out.Flush()
@@ -126,7 +126,7 @@ type togetherBody struct {
 
 // retryPreview says how many transactions wait for one reason, and which, before
 // anything is done.
-func (c *Console) retryPreview(v *request) (page, error) {
+func (c *salesPages) retryPreview(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &togetherBody{Reason: query.Get("reason"), Country: strings.ToUpper(query.Get("country")),
 		Reasons: ledger.Meanings()}
@@ -144,7 +144,7 @@ func (c *Console) retryPreview(v *request) (page, error) {
 	return p, err
 }
 
-func (c *Console) waitingFor(v *request, reason, code string) (list []ledger.Summary, more bool, err error) {
+func (c *salesPages) waitingFor(v *request, reason, code string) (list []ledger.Summary, more bool, err error) {
 	q := ledger.Query{Reason: fault.Code(reason), Country: code, Limit: 200}
 	for len(list) < together {
 		found, err := c.cfg.Ledger.Search(v.ctx, q)
@@ -162,7 +162,7 @@ func (c *Console) waitingFor(v *request, reason, code string) (list []ledger.Sum
 
 // retryTogether makes all that wait for one reason due now. One entry of the
 // log says how many; each that could not be is left as it was.
-func (c *Console) retryTogether(v *request) (string, error) {
+func (c *salesPages) retryTogether(v *request) (string, error) {
 	reason, code := v.r.PostFormValue("reason"), strings.ToUpper(v.r.PostFormValue("country"))
 	if reason == "" {
 		return "", fault.New(fault.Invalid, "Choose a reason.")
@@ -173,7 +173,7 @@ func (c *Console) retryTogether(v *request) (string, error) {
 	}
 	act := operator.Act{Action: "transactions.retried", Subject: reason,
 		Before: map[string]any{"waiting": len(list), "country": code}}
-	err = c.do(v, act, func() (any, error) {
+	err = c.dir.do(v, act, func() (any, error) {
 		done := 0
 		for _, o := range list {
 			switch _, err := c.cfg.Transactions.Retry(v.ctx, o.OperationID,
@@ -198,7 +198,7 @@ type view struct {
 }
 
 // saveView gives the list that is shown a name, or takes it away.
-func (c *Console) saveView(v *request) (string, error) {
+func (c *salesPages) saveView(v *request) (string, error) {
 	if name := v.r.PostFormValue("remove"); name != "" {
 		return Root + "/transactions?notice=view-removed", c.cfg.Operators.RemoveView(v.ctx, v.session, name)
 	}
@@ -212,7 +212,7 @@ func (c *Console) saveView(v *request) (string, error) {
 }
 
 // views are the lists that everybody wants, those that something waits in, and the operator's own.
-func (c *Console) views(v *request) []view {
+func (c *salesPages) views(v *request) []view {
 	list := []view{
 		{Name: "All", Address: "/transactions"}, {Name: "In progress", Address: "/transactions?status=PROCESSING"},
 		{Name: "Failed", Address: "/transactions?status=FAILURE"},
@@ -248,7 +248,7 @@ func (c *Console) views(v *request) []view {
 }
 
 // alike is how many others wait for the same reason.
-func (c *Console) alike(v *request, life *ledger.Life) (int, error) {
+func (c *salesPages) alike(v *request, life *ledger.Life) (int, error) {
 	if life.Wait == nil {
 		return 0, nil
 	}

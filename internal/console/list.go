@@ -122,7 +122,7 @@ func alphabetical(a, b string) int { return strings.Compare(strings.ToLower(a), 
 
 // matching are the rows of the list at an address of ours, at most [chosenMax],
 // newest first: what "all that match" selects.
-func (c *Console) matching(v *request, address string) (field string, ids []string, more bool, err error) {
+func (c *salesPages) matching(v *request, address string) (field string, ids []string, more bool, err error) {
 	at, err := url.Parse(address)
 	if err != nil {
 		return "", nil, false, fault.New(fault.Invalid, "Invalid list request.")

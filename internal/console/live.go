@@ -28,7 +28,7 @@ const (
 func (c *Console) live(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// Who is not signed in hears so and holds nothing.
-		if v, err := c.signedIn(r, false); err == nil {
+		if v, err := c.front.signedIn(r, false); err == nil {
 			if !c.streams.take(v.session.Name) {
 				http.Error(w, "too many open pages", http.StatusServiceUnavailable)
 				return
@@ -43,7 +43,7 @@ func (c *Console) live(rt route) http.HandlerFunc {
 		s := &stream{w: w, out: http.NewResponseController(w), seen: r.URL.Query().Get("seen")}
 		// The listener's limit on reading a request would end the stream: there is nothing left to read.
 		if err := s.out.SetReadDeadline(time.Time{}); err != nil {
-			c.fail(w, r, nil, err)
+			c.front.fail(w, r, nil, err)
 			return
 		}
 		h := w.Header()
@@ -93,7 +93,7 @@ func (c *Console) follow(ctx context.Context, r *http.Request, rt route, s *stre
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
-		v, err := c.signedIn(r, false)
+		v, err := c.front.signedIn(r, false)
 		if err != nil || !v.session.Role.Allows(rt.role) {
 			if ctx.Err() == nil {
 				_ = s.event("over", "Signed out: sign in again") // the stream ends either way
@@ -124,7 +124,7 @@ func (c *Console) update(v *request, rt route, s *stream) error {
 	if err != nil {
 		return err
 	}
-	region, digest, err := c.region(v, rt, p)
+	region, digest, err := c.front.region(v, rt, p)
 	if err != nil || digest == s.seen {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *Console) update(v *request, rt route, s *stream) error {
 }
 
 // region renders the part of a page that changes, with a digest of it.
-func (c *Console) region(v *request, rt route, p page) (html, digest string, err error) {
+func (c *front) region(v *request, rt route, p page) (html, digest string, err error) {
 	var b bytes.Buffer
 	if err := c.pages.ExecuteTemplate(&b, rt.template+".live", c.frame(v, rt, p)); err != nil {
 		return "", "", fmt.Errorf("render %s: %w", rt.template, err)

@@ -19,12 +19,12 @@ const (
 // address registered there is the admin address followed by it.
 const OIDCFinish = oidcPath + "/finish"
 
-func (c *Console) ticketCookie(value string, age int) *http.Cookie {
-	return &http.Cookie{Name: c.cookieName("tributary_oidc"), Value: value, Path: c.cookiePath(oidcPath), MaxAge: age,
+func (c *entry) ticketCookie(value string, age int) *http.Cookie {
+	return &http.Cookie{Name: c.cookies.cookieName("tributary_oidc"), Value: value, Path: c.cookies.cookiePath(oidcPath), MaxAge: age,
 		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteLaxMode}
 }
 
-func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
+func (c *entry) oidcBegin(w http.ResponseWriter, r *http.Request) {
 	next := local(r.URL.Query().Get("next"))
 	to, ticket, err := c.cfg.OIDC.Begin(r.Context(), next)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
 }
 
 // notLetIn answers the sign-in page with what a person can do about it.
-func (c *Console) notLetIn(w http.ResponseWriter, next string, err error) {
+func (c *entry) notLetIn(w http.ResponseWriter, next string, err error) {
 	d := c.entrance()
 	d.Next = next
 	d.Message = "The identity provider refused the sign-in."
@@ -54,21 +54,21 @@ func (c *Console) notLetIn(w http.ResponseWriter, next string, err error) {
 // oidcFinish answers a page that leads on by itself: the session's cookie is
 // strict, and a browser does not send it in a chain of redirects that another
 // site began.
-func (c *Console) oidcFinish(w http.ResponseWriter, r *http.Request) {
+func (c *entry) oidcFinish(w http.ResponseWriter, r *http.Request) {
 	ticket := ""
-	if k, err := r.Cookie(c.cookieName("tributary_oidc")); err == nil {
+	if k, err := r.Cookie(c.cookies.cookieName("tributary_oidc")); err == nil {
 		ticket = k.Value
 	}
 	http.SetCookie(w, c.ticketCookie("", -1))
 	token, s, next, err := c.cfg.OIDC.Finish(r.Context(), ticket, r.URL.Query(),
-		operator.Attempt{IP: c.address(r), Agent: r.UserAgent()})
+		operator.Attempt{IP: c.cookies.address(r), Agent: r.UserAgent()})
 	if err != nil {
 		c.notLetIn(w, Root+"/", err)
 		return
 	}
-	c.setCookie(w, token.RevealText(), s.EndsAt)
+	c.cookies.setCookie(w, token.RevealText(), s.EndsAt)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := c.pages.ExecuteTemplate(w, "onward", local(next)); err != nil {
+	if err := c.front.pages.ExecuteTemplate(w, "onward", local(next)); err != nil {
 		c.log.Error("console", "path", oidcPath, "error", err)
 	}
 }

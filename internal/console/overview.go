@@ -31,6 +31,12 @@ func periods() []period {
 	}
 }
 
+// directory answers what many pages name: clients, countries, receivers, alerts.
+type directory struct {
+	cfg *Config
+	now func() time.Time
+}
+
 type overviewBody struct {
 	Period     period
 	Periods    []period
@@ -91,7 +97,7 @@ func (r receiverRow) State() string {
 func (c *Console) overview(v *request) (page, error) {
 	body := overviewBody{Period: choose(periods(), v.r.URL.Query().Get("over")), Periods: periods(), Now: c.now()}
 	p := page{Title: "Overview", Place: "Overview", Body: &body}
-	if err := c.countAll(v, &body); err != nil {
+	if err := c.dir.countAll(v, &body); err != nil {
 		return p, err
 	}
 	depths, err := c.cfg.Ledger.Depths(v.ctx)
@@ -108,7 +114,7 @@ func (c *Console) overview(v *request) (page, error) {
 			body.Stuck += d.Count
 		}
 	}
-	all, err := c.receivers(v)
+	all, err := c.dir.receivers(v)
 	if err != nil {
 		return p, err
 	}
@@ -119,7 +125,7 @@ func (c *Console) overview(v *request) (page, error) {
 			body.Receivers = append(body.Receivers, r)
 		}
 	}
-	body.Alerts, err = c.alertRows(v, alert.Filter{Open: true, Limit: 8})
+	body.Alerts, err = c.dir.alertRows(v, alert.Filter{Open: true, Limit: 8})
 	return p, err
 }
 
@@ -133,7 +139,7 @@ func choose(all []period, key string) period {
 }
 
 // countAll reads what was counted and how authorities are, by environment.
-func (c *Console) countAll(v *request, body *overviewBody) error {
+func (c *directory) countAll(v *request, body *overviewBody) error {
 	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
 	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
 	counts, err := c.cfg.Ledger.Counts(v.ctx, from, to, body.Period.step)
@@ -180,7 +186,7 @@ func (c *Console) countAll(v *request, body *overviewBody) error {
 	return nil
 }
 
-func (c *Console) countryName(code string) string {
+func (c *directory) countryName(code string) string {
 	if p, ok := c.cfg.Atlas.Pack(code); ok {
 		return p.Name
 	}
@@ -188,13 +194,13 @@ func (c *Console) countryName(code string) string {
 }
 
 // explain says what the codes of a country's authority mean that stand in a text.
-func (c *Console) explain(code, text string) []country.AuthorityCode {
+func (c *directory) explain(code, text string) []country.AuthorityCode {
 	p, _ := c.cfg.Atlas.Pack(code)
 	return p.Explain(text)
 }
 
 // receivers lists where every client's events go, those in trouble first.
-func (c *Console) receivers(v *request) ([]receiverRow, error) {
+func (c *directory) receivers(v *request) ([]receiverRow, error) {
 	clients, err := c.clientList(v)
 	if err != nil {
 		return nil, err
@@ -249,7 +255,7 @@ func groupReceivers(list []webhook.Delivery, names map[string]string) (rows []re
 	return rows
 }
 
-func (c *Console) clientList(v *request) (list []account.Client, err error) {
+func (c *directory) clientList(v *request) (list []account.Client, err error) {
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		list, err = c.cfg.Accounts.List(r)
 		return err

@@ -59,11 +59,11 @@ func (c *Console) suppliers(v *request) (page, error) {
 		f.EndingBefore = body.Now.AddDate(0, 0, days)
 	}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
-		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
+		body.Countries = append(body.Countries, countryOption{code, c.dir.countryName(code)})
 	}
 	if f.Text != "" {
 		if f.OrIDs, err = c.cfg.Ledger.Namesakes(v.ctx, f.Text, sortedPage); err != nil {
@@ -129,7 +129,7 @@ func (c *Console) lookups(v *request) (page, error) {
 	body := &lookupsBody{Client: query.Get("client"), Status: query.Get("status"), Order: readOrder(v, Root+"/lookups")}
 	p := page{Title: "Lookups", Place: "Lookups", Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
 	var next string

@@ -11,8 +11,8 @@ import (
 
 // preview answers a sample document in a client's look, with what the query
 // says in place of what is stored, so that a look can be seen before it is saved.
-func (c *Console) preview(v *request) error {
-	client, err := c.client(v)
+func (c *clientPages) preview(v *request) error {
+	client, err := c.dir.client(v)
 	if err != nil {
 		return err
 	}

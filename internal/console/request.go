@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"tributary/internal/alert"
 	"tributary/internal/audit"
@@ -74,6 +77,17 @@ type place struct {
 	Tally         int
 }
 
+// front is what all pages share: who asks, the layout around a page, and what
+// is answered where something fails.
+type front struct {
+	cfg      *Config
+	log      *slog.Logger
+	pages    *template.Template
+	cross    *http.CrossOriginProtection
+	cookies  *cookies
+	refusals *rate.Limiter // notes in the log
+}
+
 // handle makes a handler of a route.
 func (c *Console) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,28 +110,28 @@ func (o *recorder) WriteHeader(status int) {
 }
 
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
-	v, err := c.signedIn(r, true)
+	v, err := c.front.signedIn(r, true)
 	if fault.KindOf(err) == fault.Unauthenticated {
-		c.toSignIn(w, r)
+		c.front.toSignIn(w, r)
 		return
 	}
 	if err != nil {
-		c.fail(w, r, nil, err)
+		c.front.fail(w, r, nil, err)
 		return
 	}
 	v.w = w
 	if !v.session.Role.Allows(rt.role) {
 		err = fault.New(fault.Forbidden, "This needs the role %s; yours is %s.", rt.role, v.session.Role)
 	} else if r.Method == http.MethodPost {
-		err = c.checkForm(v)
+		err = c.front.checkForm(v)
 	}
 	if err != nil {
-		c.noteRefusal(v, rt, err)
-		c.fail(w, r, v, err)
+		c.front.noteRefusal(v, rt, err)
+		c.front.fail(w, r, v, err)
 		return
 	}
 	if err := checkText(r); err != nil {
-		c.fail(w, r, v, err)
+		c.front.fail(w, r, v, err)
 		return
 	}
 	switch {
@@ -131,11 +145,11 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
 	default:
 		var p page
 		if p, err = rt.show(v); err == nil {
-			err = c.render(v, rt, p)
+			err = c.front.render(v, rt, p)
 		}
 	}
 	if err != nil {
-		c.fail(w, r, v, err)
+		c.front.fail(w, r, v, err)
 	}
 }
 
@@ -147,7 +161,7 @@ const (
 
 // noteRefusal writes down what somebody who has signed in may not do, or what
 // another site tried in their name. The refusal does not wait for the note.
-func (c *Console) noteRefusal(v *request, rt route, err error) {
+func (c *front) noteRefusal(v *request, rt route, err error) {
 	if fault.KindOf(err) != fault.Forbidden || !c.refusals.Allow() {
 		return
 	}
@@ -158,8 +172,8 @@ func (c *Console) noteRefusal(v *request, rt route, err error) {
 
 // signedIn finds the session of a request. touch says that it is the operator
 // who asks, and not the page by itself.
-func (c *Console) signedIn(r *http.Request, touch bool) (*request, error) {
-	token := c.cookie(r)
+func (c *front) signedIn(r *http.Request, touch bool) (*request, error) {
+	token := c.cookies.cookie(r)
 	if token == "" {
 		return nil, fault.New(fault.Unauthenticated, "not signed in")
 	}
@@ -177,7 +191,7 @@ func (c *Console) signedIn(r *http.Request, touch bool) (*request, error) {
 // checkForm refuses what does not come from a page of ours in this session. The
 // browser's own word on where a request comes from is checked first, then the
 // token, which also protects where a browser says nothing.
-func (c *Console) checkForm(v *request) error {
+func (c *front) checkForm(v *request) error {
 	stale := fault.New(fault.Forbidden, "This form does not belong to your session. Go back, reload the page and try again.")
 	if err := c.cross.Check(v.r); err != nil {
 		return stale.Because(err)
@@ -220,7 +234,7 @@ func checkText(r *http.Request) error {
 
 // render answers a whole page. It is made before its first byte is sent, so
 // that a page is never cut off by an error in the middle.
-func (c *Console) render(v *request, rt route, p page) error {
+func (c *front) render(v *request, rt route, p page) error {
 	f := c.frame(v, rt, p)
 	if rt.live {
 		region, digest, err := c.region(v, rt, p)
@@ -240,7 +254,7 @@ func (c *Console) render(v *request, rt route, p page) error {
 }
 
 // write renders a template into the layout.
-func (c *Console) write(w http.ResponseWriter, status int, name string, f frame) error {
+func (c *front) write(w http.ResponseWriter, status int, name string, f frame) error {
 	var b bytes.Buffer
 	if err := c.pages.ExecuteTemplate(&b, name, f); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
@@ -256,7 +270,7 @@ func (c *Console) write(w http.ResponseWriter, status int, name string, f frame)
 	return nil
 }
 
-func (c *Console) frame(v *request, rt route, p page) frame {
+func (c *front) frame(v *request, rt route, p page) frame {
 	query := v.r.URL.Query()
 	f := frame{page: p, Session: v.session, CSRF: v.session.CSRF, Notice: noticeOf(query.Get("notice")), Query: query,
 		Path: v.r.URL.Path, Version: c.cfg.Version, Demo: c.cfg.Simulators != ""}
@@ -268,7 +282,7 @@ func (c *Console) frame(v *request, rt route, p page) frame {
 
 // places is the navigation. The count of open alerts is decoration: without it
 // the page is still worth showing.
-func (c *Console) places(v *request, current string) []group {
+func (c *front) places(v *request, current string) []group {
 	open := 0
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
 		list, err := alert.List(r, alert.Filter{Open: true, Limit: alertsShown})

@@ -25,15 +25,15 @@ const (
 	secondPath    = Root + "/sign-in/second"
 )
 
-func (c *Console) halfwayToken(r *http.Request) string {
-	if k, err := r.Cookie(c.cookieName(halfwayCookie)); err == nil {
+func (c *entry) halfwayToken(r *http.Request) string {
+	if k, err := r.Cookie(c.cookies.cookieName(halfwayCookie)); err == nil {
 		return k.Value
 	}
 	return ""
 }
 
-func (c *Console) setHalfway(w http.ResponseWriter, token string, until time.Time) {
-	k := &http.Cookie{Name: c.cookieName(halfwayCookie), Value: token, Path: c.cookiePath(Root), Expires: until,
+func (c *entry) setHalfway(w http.ResponseWriter, token string, until time.Time) {
+	k := &http.Cookie{Name: c.cookies.cookieName(halfwayCookie), Value: token, Path: c.cookies.cookiePath(Root), Expires: until,
 		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode}
 	if token == "" {
 		k.MaxAge = -1
@@ -58,7 +58,7 @@ func (q passkeyQuestion) Text() (string, error) {
 	return string(text), err
 }
 
-func (c *Console) question(name string, challenge []byte, f operator.Factors) passkeyQuestion {
+func (c *entry) question(name string, challenge []byte, f operator.Factors) passkeyQuestion {
 	b64 := base64.RawURLEncoding
 	q := passkeyQuestion{Domain: c.cfg.Operators.PasskeyDomain(), Challenge: b64.EncodeToString(challenge),
 		Known: []string{}, Handle: b64.EncodeToString(operator.Handle(name)), Name: name, Kinds: operator.PasskeyAlgorithms()}
@@ -83,11 +83,11 @@ type secondBody struct {
 }
 
 // secondPage asks for the second factor, or for the first one of an operator.
-func (c *Console) secondPage(w http.ResponseWriter, r *http.Request) {
+func (c *entry) secondPage(w http.ResponseWriter, r *http.Request) {
 	c.showSecond(w, r, http.StatusOK, secondBody{Next: local(r.URL.Query().Get("next"))})
 }
 
-func (c *Console) showSecond(w http.ResponseWriter, r *http.Request, status int, b secondBody) {
+func (c *entry) showSecond(w http.ResponseWriter, r *http.Request, status int, b secondBody) {
 	waits, err := c.cfg.Operators.Waiting(r.Context(), c.halfwayToken(r))
 	if err == nil {
 		b.CSRF, b.Factors, b.Enrol = waits.CSRF, waits.Factors, !waits.Factors.Any()
@@ -107,22 +107,22 @@ func (c *Console) showSecond(w http.ResponseWriter, r *http.Request, status int,
 	c.bare(w, status, name, b)
 }
 
-func (c *Console) offer(r *http.Request, name string) (*operator.Offer, error) {
+func (c *entry) offer(r *http.Request, name string) (*operator.Offer, error) {
 	o, err := c.cfg.Operators.Offer(r.Context(), name)
 	return &o, err
 }
 
 // bare answers a page without the frame of the console.
-func (c *Console) bare(w http.ResponseWriter, status int, name string, body any) {
+func (c *entry) bare(w http.ResponseWriter, status int, name string, body any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := c.pages.ExecuteTemplate(w, name, body); err != nil {
+	if err := c.front.pages.ExecuteTemplate(w, name, body); err != nil {
 		c.log.Error("console", "path", secondPath, "error", err)
 	}
 }
 
 // backToDoor lets somebody begin again whose half sign-in is over.
-func (c *Console) backToDoor(w http.ResponseWriter, next string, err error) {
+func (c *entry) backToDoor(w http.ResponseWriter, next string, err error) {
 	d := c.entrance()
 	d.Next, d.Message = next, "The sign-in expired, or there were too many attempts. Sign in again."
 	status, known := statusOf(fault.KindOf(err))
@@ -135,8 +135,8 @@ func (c *Console) backToDoor(w http.ResponseWriter, next string, err error) {
 }
 
 // second takes the second factor, or the first one of an operator.
-func (c *Console) second(w http.ResponseWriter, r *http.Request) {
-	if err := c.cross.Check(r); err != nil {
+func (c *entry) second(w http.ResponseWriter, r *http.Request) {
+	if err := c.front.cross.Check(r); err != nil {
 		c.backToDoor(w, Root+"/", fault.New(fault.Forbidden, "another site"))
 		return
 	}
@@ -162,11 +162,11 @@ func (c *Console) second(w http.ResponseWriter, r *http.Request) {
 	c.enrolAtDoor(w, r, token, b)
 }
 
-func (c *Console) attempt(r *http.Request) operator.Attempt {
-	return operator.Attempt{IP: c.address(r), Agent: r.UserAgent()}
+func (c *entry) attempt(r *http.Request) operator.Attempt {
+	return operator.Attempt{IP: c.cookies.address(r), Agent: r.UserAgent()}
 }
 
-func (c *Console) prove(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
+func (c *entry) prove(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
 	session, s, err := c.cfg.Operators.Finish(r.Context(), token,
 		operator.Proof{Code: r.PostFormValue("code"), Passkey: r.PostFormValue("passkey")}, c.attempt(r))
 	if err == nil {
@@ -189,9 +189,9 @@ func (c *Console) prove(w http.ResponseWriter, r *http.Request, token string, b 
 	c.showSecond(w, r, status, b)
 }
 
-func (c *Console) letIn(w http.ResponseWriter, r *http.Request, token string, s operator.Session) {
+func (c *entry) letIn(w http.ResponseWriter, r *http.Request, token string, s operator.Session) {
 	c.setHalfway(w, "", time.Time{})
-	c.setCookie(w, token, s.EndsAt)
+	c.cookies.setCookie(w, token, s.EndsAt)
 	c.remember(w, r, s.Name)
 }
 
@@ -200,7 +200,7 @@ func enrolment(r *http.Request) operator.Enrolment {
 		Passkey: r.PostFormValue("passkey"), Label: r.PostFormValue("label")}
 }
 
-func (c *Console) enrolAtDoor(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
+func (c *entry) enrolAtDoor(w http.ResponseWriter, r *http.Request, token string, b secondBody) {
 	session, s, codes, err := c.cfg.Operators.FinishEnrolment(r.Context(), token, enrolment(r), c.attempt(r))
 	if err == nil {
 		c.letIn(w, r, session.RevealText(), s)
@@ -218,7 +218,7 @@ func (c *Console) enrolAtDoor(w http.ResponseWriter, r *http.Request, token stri
 }
 
 // secondFactors is an operator's own page about them.
-func (c *Console) secondFactors(v *request) (page, error) {
+func (c *entry) secondFactors(v *request) (page, error) {
 	b := &secondBody{Fresh: v.session.Fresh(c.cfg.DB.Now()), Required: c.cfg.Operators.SecondRequired()}
 	p := page{Title: "Second factors", Place: "Your account", Crumbs: []crumb{{"Your account", Root + "/account"}}, Body: b}
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
@@ -238,7 +238,7 @@ func (c *Console) secondFactors(v *request) (page, error) {
 const secondAt = Root + "/account/second"
 
 // enrol adds a factor; with the first one come recovery codes.
-func (c *Console) enrol(v *request) error {
+func (c *entry) enrol(v *request) error {
 	codes, err := c.cfg.Operators.Enrol(v.ctx, v.session, enrolment(v.r))
 	if err != nil {
 		return err
@@ -250,13 +250,13 @@ func (c *Console) enrol(v *request) error {
 	return c.showCodes(v, codes)
 }
 
-func (c *Console) showCodes(v *request, codes []string) error {
-	return c.showOnce(v, "Recovery codes", "Account",
+func (c *entry) showCodes(v *request, codes []string) error {
+	return c.front.showOnce(v, "Recovery codes", "Account",
 		shown{What: "Recovery codes", Subject: v.session.Name, Secret: strings.Join(codes, "\n"),
 			Advice: "Each signs you in once, together with your password, if you lose your second factor. Store them separately from it.", Back: secondAt})
 }
 
-func (c *Console) renewCodes(v *request) error {
+func (c *entry) renewCodes(v *request) error {
 	codes, err := c.cfg.Operators.RenewRecovery(v.ctx, v.session)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *Console) renewCodes(v *request) error {
 	return c.showCodes(v, codes)
 }
 
-func (c *Console) removeFactor(v *request) (string, error) {
+func (c *entry) removeFactor(v *request) (string, error) {
 	if id := v.r.PostFormValue("passkey"); id != "" {
 		return secondAt + "?notice=factor", c.cfg.Operators.RemovePasskey(v.ctx, v.session, id)
 	}

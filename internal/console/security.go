@@ -21,7 +21,10 @@ const (
 	documentPolicy = "script-src 'none'; connect-src 'none'; frame-ancestors 'self'"
 )
 
-func (c *Console) guardHeaders(h http.Header) {
+// cookies is what browsers are told and bring along.
+type cookies struct{ cfg *Config }
+
+func (c *cookies) guardHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
@@ -41,7 +44,7 @@ func (c *Console) guardHeaders(h http.Header) {
 
 // cookieName has the prefix that binds a cookie to HTTPS and to this host alone,
 // where there is HTTPS.
-func (c *Console) cookieName(name string) string {
+func (c *cookies) cookieName(name string) string {
 	if c.cfg.Secure {
 		return "__Host-" + name
 	}
@@ -50,7 +53,7 @@ func (c *Console) cookieName(name string) string {
 
 // cookiePath is where a cookie goes: the prefix of its name allows no path but
 // the root.
-func (c *Console) cookiePath(path string) string {
+func (c *cookies) cookiePath(path string) string {
 	if c.cfg.Secure {
 		return "/"
 	}
@@ -59,17 +62,17 @@ func (c *Console) cookiePath(path string) string {
 
 const sessionCookie = "tributary_console"
 
-func (c *Console) setCookie(w http.ResponseWriter, token string, until time.Time) {
+func (c *cookies) setCookie(w http.ResponseWriter, token string, until time.Time) {
 	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Value: token, Path: c.cookiePath(Root),
 		Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
-func (c *Console) dropCookie(w http.ResponseWriter) {
+func (c *cookies) dropCookie(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Path: c.cookiePath(Root), MaxAge: -1,
 		HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
-func (c *Console) cookie(r *http.Request) string {
+func (c *cookies) cookie(r *http.Request) string {
 	k, err := r.Cookie(c.cookieName(sessionCookie))
 	if err != nil {
 		return ""
@@ -78,7 +81,7 @@ func (c *Console) cookie(r *http.Request) string {
 }
 
 // address is where a request comes from, as the API reads it.
-func (c *Console) address(r *http.Request) string {
+func (c *cookies) address(r *http.Request) string {
 	at := account.AddressOf(r.RemoteAddr, r.Header.Values("X-Forwarded-For"), c.cfg.TrustProxy)
 	if !at.IsValid() {
 		return ""

@@ -24,6 +24,14 @@ import (
 // roundsShown is how many rounds of retention a page shows.
 const roundsShown = 5
 
+// settingPages shows queues, alerts, the audit log and operators.
+type settingPages struct {
+	cfg   *Config
+	now   func() time.Time
+	front *front
+	dir   *directory
+}
+
 type queuesBody struct {
 	Depths      []ledger.Depth
 	Authorities []ledger.Authority
@@ -37,7 +45,7 @@ type queuesBody struct {
 	Names       map[string]string
 }
 
-func (c *Console) queues(v *request) (page, error) {
+func (c *settingPages) queues(v *request) (page, error) {
 	body := &queuesBody{Now: c.now(), Names: map[string]string{}}
 	p := page{Title: "Queues", Place: "Queues", Body: body}
 	var err error
@@ -48,12 +56,12 @@ func (c *Console) queues(v *request) (page, error) {
 		return p, err
 	}
 	for _, a := range body.Authorities {
-		body.Names[a.At.Code] = c.countryName(a.At.Code)
+		body.Names[a.At.Code] = c.dir.countryName(a.At.Code)
 	}
 	if body.IndexedTo, err = c.cfg.Ledger.IndexedTo(v.ctx); err != nil {
 		return p, err
 	}
-	all, err := c.receivers(v)
+	all, err := c.dir.receivers(v)
 	if err != nil {
 		return p, err
 	}
@@ -97,7 +105,7 @@ func (a alertRow) Class() string {
 }
 
 // alertRows reads alerts, latest first.
-func (c *Console) alertRows(v *request, f alert.Filter) (rows []alertRow, err error) {
+func (c *directory) alertRows(v *request, f alert.Filter) (rows []alertRow, err error) {
 	meanings := map[alert.Name]alert.Meaning{}
 	for _, m := range alert.Meanings() {
 		meanings[m.Name] = m
@@ -118,7 +126,7 @@ func (c *Console) alertRows(v *request, f alert.Filter) (rows []alertRow, err er
 }
 
 // nameSubject finds the name of what an alert is about. What is gone keeps its id.
-func (c *Console) nameSubject(r db.Reader, v *request, row *alertRow) error {
+func (c *directory) nameSubject(r db.Reader, v *request, row *alertRow) error {
 	switch row.Meaning.Subject {
 	case "operation":
 		number, err := ledger.NumberOf(r, row.Subject)
@@ -152,15 +160,15 @@ type alertsBody struct {
 	All  bool // acknowledged ones as well
 }
 
-func (c *Console) alerts(v *request) (page, error) {
+func (c *settingPages) alerts(v *request) (page, error) {
 	body := &alertsBody{All: v.r.URL.Query().Get("all") != ""}
 	var err error
-	body.List, err = c.alertRows(v, alert.Filter{Open: !body.All, Limit: alertsShown})
+	body.List, err = c.dir.alertRows(v, alert.Filter{Open: !body.All, Limit: alertsShown})
 	return page{Title: "Alerts", Place: "Alerts", Body: body}, err
 }
 
 // acknowledge closes an alert, in one commit with its entry in the log.
-func (c *Console) acknowledge(v *request) (string, error) {
+func (c *settingPages) acknowledge(v *request) (string, error) {
 	id := v.r.PathValue("alert")
 	err := c.cfg.DB.Write(v.ctx, func(tx *db.Tx) error {
 		if err := alert.Acknowledge(tx, id, v.session.Name); err != nil {
@@ -186,13 +194,13 @@ type auditBody struct {
 
 // audit shows who did what, newest first. With verify in the address the chain
 // is walked to its first break.
-func (c *Console) audit(v *request) (page, error) {
+func (c *settingPages) audit(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &auditBody{Actor: query.Get("actor"), Action: query.Get("action"), Subject: query.Get("subject"),
 		Client: query.Get("client"), From: query.Get("from"), To: query.Get("to")}
 	p := page{Title: "Audit log", Place: "Audit log", Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
 	f := operator.AuditFilter{Actor: body.Actor, Action: body.Action, Subject: body.Subject, ClientID: body.Client, Limit: 50}
@@ -225,7 +233,7 @@ func (c *Console) audit(v *request) (page, error) {
 	return p, err
 }
 
-func (c *Console) readClientAudit(r db.Reader, query url.Values, body *auditBody) (err error) {
+func (c *settingPages) readClientAudit(r db.Reader, query url.Values, body *auditBody) (err error) {
 	if body.Client != "" {
 		if body.Log, err = c.cfg.Accounts.AuditLatest(r, body.Client, 0, 50); err != nil {
 			return err
@@ -250,7 +258,7 @@ type operatorsBody struct {
 	OIDC     bool
 }
 
-func (c *Console) operators(v *request) (page, error) {
+func (c *settingPages) operators(v *request) (page, error) {
 	body := &operatorsBody{Roles: []operator.Role{operator.Viewer, operator.Acting, operator.Admin}, OIDC: c.cfg.OIDC != nil}
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		if body.List, err = c.cfg.Operators.List(r); err != nil {
@@ -264,7 +272,7 @@ func (c *Console) operators(v *request) (page, error) {
 
 // createOperator makes an operator and shows the password, this once. The
 // operators' own slice records it.
-func (c *Console) createOperator(v *request) error {
+func (c *settingPages) createOperator(v *request) error {
 	role, err := operator.ParseRole(v.r.PostFormValue("role"))
 	if err != nil {
 		return err
@@ -279,13 +287,13 @@ func (c *Console) createOperator(v *request) error {
 		v.redirect(Root + "/operators?notice=operator")
 		return nil
 	}
-	return c.showOnce(v, "Operator created", "Operators", shown{What: "Password", Subject: o.Name, Secret: password.RevealText(),
+	return c.front.showOnce(v, "Operator created", "Operators", shown{What: "Password", Subject: o.Name, Secret: password.RevealText(),
 		Advice: "Hand it over in person or through a trusted channel. The operator can change it later on the account page.",
 		Back:   Root + "/operators"})
 }
 
 // changeOperator changes an operator; its slice records it.
-func (c *Console) changeOperator(v *request) (err error) {
+func (c *settingPages) changeOperator(v *request) (err error) {
 	name := v.r.PathValue("name")
 	switch v.r.PathValue("change") {
 	case "password":
@@ -293,7 +301,7 @@ func (c *Console) changeOperator(v *request) (err error) {
 		if err != nil {
 			return err
 		}
-		return c.showOnce(v, "New password", "Operators",
+		return c.front.showOnce(v, "New password", "Operators",
 			shown{What: "Password", Subject: name, Secret: password.RevealText(),
 				Advice: "All sessions of this operator have ended.", Back: Root + "/operators"})
 	case "role":
@@ -318,15 +326,15 @@ func (c *Console) changeOperator(v *request) (err error) {
 	return err
 }
 
-func (c *Console) endSession(v *request) (string, error) {
+func (c *settingPages) endSession(v *request) (string, error) {
 	return Root + "/operators?notice=ended", c.cfg.Operators.EndSession(v.ctx, v.by(), v.r.PathValue("session"))
 }
 
-func (c *Console) ownAccount(v *request) (page, error) {
+func (c *settingPages) ownAccount(v *request) (page, error) {
 	return page{Title: "Your account", Place: "Your account", Body: v.session}, nil
 }
 
-func (c *Console) changePassword(v *request) (string, error) {
+func (c *settingPages) changePassword(v *request) (string, error) {
 	form := v.r.PostForm
 	if form.Get("new") != form.Get("again") {
 		return "", fault.New(fault.Invalid, "The new passwords do not match.")

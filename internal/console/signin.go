@@ -1,6 +1,7 @@
 package console
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +12,15 @@ import (
 	"tributary/internal/secret"
 )
 
+// entry signs operators in and out, with their second factors and their
+// organisation's sign-in.
+type entry struct {
+	cfg     *Config
+	log     *slog.Logger
+	front   *front
+	cookies *cookies
+}
+
 // door is what the sign-in page shows.
 type door struct {
 	Name, Next, Message string
@@ -18,9 +28,9 @@ type door struct {
 	OIDC                bool
 }
 
-func (c *Console) entrance() door { return door{Next: Root + "/", OIDC: c.cfg.OIDC != nil} }
+func (c *entry) entrance() door { return door{Next: Root + "/", OIDC: c.cfg.OIDC != nil} }
 
-func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
+func (c *front) toSignIn(w http.ResponseWriter, r *http.Request) {
 	at := Root + "/sign-in"
 	if next := local(r.URL.RequestURI()); r.Method == http.MethodGet && next != Root+"/" {
 		at += "?next=" + url.QueryEscape(next)
@@ -28,9 +38,9 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, at, http.StatusSeeOther)
 }
 
-func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+func (c *entry) signInPage(w http.ResponseWriter, r *http.Request) {
 	next := local(r.URL.Query().Get("next"))
-	if _, err := c.signedIn(r, false); err == nil {
+	if _, err := c.front.signedIn(r, false); err == nil {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 		return
 	}
@@ -39,19 +49,19 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.door(w, http.StatusOK, d)
 }
 
-func (c *Console) door(w http.ResponseWriter, status int, d door) {
+func (c *entry) door(w http.ResponseWriter, status int, d door) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := c.pages.ExecuteTemplate(w, "sign-in", d); err != nil {
+	if err := c.front.pages.ExecuteTemplate(w, "sign-in", d); err != nil {
 		c.log.Error("console", "path", Root+"/sign-in", "error", err)
 	}
 }
 
 // signIn checks name and password. A session that a browser brings along is
 // never taken over: signing in makes a new one, so nobody can plant one.
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+func (c *entry) signIn(w http.ResponseWriter, r *http.Request) {
 	d := c.entrance()
-	if err := c.cross.Check(r); err != nil {
+	if err := c.front.cross.Check(r); err != nil {
 		d.Message = "This form was sent from another site. Sign in here."
 		c.door(w, http.StatusForbidden, d)
 		return
@@ -64,11 +74,11 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	d.Name, d.Next = r.PostFormValue("name"), local(r.PostFormValue("next"))
 	token, s, err := c.cfg.Operators.SignIn(r.Context(), operator.Attempt{
-		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(),
+		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.cookies.address(r), Agent: r.UserAgent(),
 		Device: c.deviceOf(r),
 	})
 	if err == nil {
-		c.setCookie(w, token.RevealText(), s.EndsAt)
+		c.cookies.setCookie(w, token.RevealText(), s.EndsAt)
 		c.remember(w, r, s.Name)
 		http.Redirect(w, r, d.Next, http.StatusSeeOther)
 		return
@@ -82,7 +92,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers the sign-in page with why nobody is in.
-func (c *Console) refuse(w http.ResponseWriter, d door, err error) {
+func (c *entry) refuse(w http.ResponseWriter, d door, err error) {
 	switch kind := fault.KindOf(err); kind {
 	case fault.Unauthenticated, fault.Invalid:
 		d.Message = "Incorrect name or password."
@@ -107,8 +117,8 @@ func (c *Console) refuse(w http.ResponseWriter, d door, err error) {
 
 const deviceCookie = "tributary_device"
 
-func (c *Console) deviceOf(r *http.Request) string {
-	if k, err := r.Cookie(c.cookieName(deviceCookie)); err == nil {
+func (c *entry) deviceOf(r *http.Request) string {
+	if k, err := r.Cookie(c.cookies.cookieName(deviceCookie)); err == nil {
 		return k.Value
 	}
 	return ""
@@ -116,21 +126,21 @@ func (c *Console) deviceOf(r *http.Request) string {
 
 // remember lets a browser prove later that this operator has signed in with it.
 // Without it the operator is in all the same.
-func (c *Console) remember(w http.ResponseWriter, r *http.Request, name string) {
+func (c *entry) remember(w http.ResponseWriter, r *http.Request, name string) {
 	proof, until, err := c.cfg.Operators.Remember(r.Context(), name)
 	if err != nil {
 		c.log.Warn("remember a browser", "error", err)
 	}
 	if proof != "" {
-		http.SetCookie(w, &http.Cookie{Name: c.cookieName(deviceCookie), Value: proof, Path: c.cookiePath(Root),
+		http.SetCookie(w, &http.Cookie{Name: c.cookies.cookieName(deviceCookie), Value: proof, Path: c.cookies.cookiePath(Root),
 			Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 	}
 }
 
-func (c *Console) signOut(v *request) (string, error) {
+func (c *entry) signOut(v *request) (string, error) {
 	if err := c.cfg.Operators.SignOut(v.ctx, v.session); err != nil {
 		return "", err
 	}
-	c.dropCookie(v.w)
+	c.cookies.dropCookie(v.w)
 	return Root + "/sign-in", nil
 }

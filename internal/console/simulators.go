@@ -93,7 +93,7 @@ func (c *Console) setScript(v *request) (string, error) {
 		if s.Key != v.r.PostFormValue("script") {
 			continue
 		}
-		err := c.do(v, operator.Act{Action: "simulator.scripted", Subject: code}, func() (any, error) {
+		err := c.dir.do(v, operator.Act{Action: "simulator.scripted", Subject: code}, func() (any, error) {
 			return map[string]any{"script": s.Key, "steps": s.steps},
 				c.control(v.ctx, http.MethodPut, code+"/script", map[string]any{"steps": s.steps}, nil)
 		})

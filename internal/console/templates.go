@@ -36,7 +36,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"count":       countAny,
 		"bytes":       size,
 		"prose":       prose,
-		"explain":     c.explain,
+		"explain":     c.dir.explain,
 		"nextTry":     nextTry,
 		"money":       moneyAny,
 		"short":       short,
@@ -61,7 +61,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"kinds":       kindOptions,
 		"fates":       eventStatuses,
 		"envName":     envName,
-		"envOf":       c.envOf,
+		"envOf":       c.dir.envOf,
 		"environments": func() []string {
 			return []string{operation.Environment(true), operation.Environment(false)}
 		},
@@ -81,7 +81,7 @@ func envName(live any) string {
 }
 
 // envOf is the environment of a client; "" of an unknown one.
-func (c *Console) envOf(clientID string) string {
+func (c *directory) envOf(clientID string) string {
 	profile, err := c.cfg.Accounts.Profile(context.Background(), clientID)
 	if err != nil {
 		return ""

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"io"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -26,6 +27,14 @@ import (
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
+
+// salesPages shows transactions, finds them and does things with many.
+type salesPages struct {
+	cfg *Config
+	log *slog.Logger
+	now func() time.Time
+	dir *directory
+}
 
 // searchForm is a search as it stands in the address.
 type searchForm struct {
@@ -111,7 +120,7 @@ var lineColumns = columns[ledger.Line]{
 
 // transactions is the search. Everything it depends on is in the address, so a
 // search can be kept and passed on.
-func (c *Console) transactions(v *request) (page, error) {
+func (c *salesPages) transactions(v *request) (page, error) {
 	query := v.r.URL.Query()
 	f := readSearch(query)
 	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(),
@@ -120,11 +129,11 @@ func (c *Console) transactions(v *request) (page, error) {
 	body.ExportAt = Root + "/transactions.csv?" + body.Query
 	p := page{Title: "Transactions", Place: "Transactions", Client: f.Client, Body: body}
 	var err error
-	if body.Clients, err = c.clientList(v); err != nil {
+	if body.Clients, err = c.dir.clientList(v); err != nil {
 		return p, err
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
-		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
+		body.Countries = append(body.Countries, countryOption{code, c.dir.countryName(code)})
 	}
 	q, faults := f.query()
 	if body.Faults = faults; len(faults) > 0 {
@@ -411,12 +420,12 @@ func callBadgeClass(x ledger.Exchange) string {
 	return ""
 }
 
-func (c *Console) transaction(v *request) (page, error) {
+func (c *salesPages) transaction(v *request) (page, error) {
 	life, err := c.cfg.Ledger.Life(v.ctx, v.r.PathValue("operation"))
 	if err != nil {
 		return page{}, err
 	}
-	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.countryName(life.Country), Now: c.now()}
+	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.dir.countryName(life.Country), Now: c.now()}
 	for _, d := range life.Documents {
 		if d.Type == "PDF" && d.ResourceID == v.r.URL.Query().Get("paper") {
 			body.Paper = d.ResourceID
@@ -444,7 +453,7 @@ func (c *Console) transaction(v *request) (page, error) {
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return page{}, err
 		}
-		body.Events = append(body.Events, eventWithTries{e, tries, c.probeOf(v, life.ClientID, e.EventType)})
+		body.Events = append(body.Events, eventWithTries{e, tries, c.dir.probeOf(v, life.ClientID, e.EventType)})
 	}
 	title := cmp.Or(life.Number, life.TransactionID)
 	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}},
@@ -452,7 +461,7 @@ func (c *Console) transaction(v *request) (page, error) {
 }
 
 // retry makes an operation due now, in one commit with its entry in the log.
-func (c *Console) retry(v *request) (string, error) {
+func (c *salesPages) retry(v *request) (string, error) {
 	id := v.r.PathValue("operation")
 	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.OperationState) error {
 		return c.cfg.Operators.RecordIn(tx, v.by(),
@@ -467,7 +476,7 @@ func (c *Console) retry(v *request) (string, error) {
 
 // decide takes an operator's word on a transaction that may be registered since
 // before a backup was restored, in one commit with its entry in the log.
-func (c *Console) decide(v *request) (string, error) {
+func (c *salesPages) decide(v *request) (string, error) {
 	id := v.r.PathValue("operation")
 	said := recovery.Word{Number: strings.TrimSpace(v.r.PostFormValue("number")), ID: strings.TrimSpace(v.r.PostFormValue("id"))}
 	switch v.r.PostFormValue("decision") {
@@ -495,7 +504,7 @@ func retryState(s filing.OperationState) map[string]any {
 
 // fetchStored answers what was made for the authority or what the client sent,
 // byte for byte and also of a transaction that failed; who took it is recorded.
-func (c *Console) fetchStored(v *request) error {
+func (c *salesPages) fetchStored(v *request) error {
 	id, what := v.r.PathValue("operation"), v.r.PathValue("what")
 	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {
@@ -526,7 +535,7 @@ func (c *Console) fetchStored(v *request) error {
 }
 
 // showPaper answers a PDF to be shown beside the timeline.
-func (c *Console) showPaper(v *request) error {
+func (c *salesPages) showPaper(v *request) error {
 	return c.document(v, func(h http.Header) {
 		h.Set("Content-Disposition", "inline")
 		h.Set("Content-Security-Policy", documentPolicy)
@@ -535,11 +544,11 @@ func (c *Console) showPaper(v *request) error {
 }
 
 // fetchDocument answers a document as a download: never part of a page of ours.
-func (c *Console) fetchDocument(v *request) error { return c.document(v, func(http.Header) {}) }
+func (c *salesPages) fetchDocument(v *request) error { return c.document(v, func(http.Header) {}) }
 
 // document answers a document of an operation, and records who read it:
 // documents hold customers' names and addresses.
-func (c *Console) document(v *request, adapt func(http.Header)) error {
+func (c *salesPages) document(v *request, adapt func(http.Header)) error {
 	id, resource := v.r.PathValue("operation"), v.r.PathValue("resource")
 	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {

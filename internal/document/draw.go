@@ -27,62 +27,62 @@ type usedFont struct {
 // sees it, and shaping costs time.
 const kernedFrom = 10 * point
 
-func (c *composition) font(p pen) typeset.Font {
-	return typeset.Font{Family: c.family, Style: p.style, Lang: c.lang, RTL: c.rtl}
+func (on *canvas) font(p pen) typeset.Font {
+	return typeset.Font{Family: on.family, Style: p.style, Lang: on.lang, RTL: on.rtl}
 }
 
 // plain reports a text that is drawn glyph by glyph.
-func (c *composition) plain(p pen, s string) bool {
-	return p.size < kernedFrom && c.family.Plain(p.style, s)
+func (on *canvas) plain(p pen, s string) bool {
+	return p.size < kernedFrom && on.family.Plain(p.style, s)
 }
 
 // settable replaces what no font can draw, and remembers it.
-func (c *composition) settable(s string) string {
-	s, missing := c.setter.Settable(s)
+func (on *canvas) settable(s string) string {
+	s, missing := on.setter.Settable(s)
 	for _, script := range missing {
-		if !slices.Contains(c.missing, script) {
-			c.missing = append(c.missing, script)
+		if !slices.Contains(on.missing, script) {
+			on.missing = append(on.missing, script)
 		}
 	}
 	return s
 }
 
 // text draws a line of text with its base line at y and returns its width.
-func (c *composition) text(p pen, x, y length, s string) length {
+func (on *canvas) text(p pen, x, y length, s string) length {
 	if s == "" {
 		return 0
 	}
-	c.beginMark()
-	c.sheet.setFill(p.color)
-	if c.plain(p, s) {
-		if c.rtl {
-			x = c.across(x, c.width(p, s))
+	on.beginMark()
+	on.sheet.setFill(p.color)
+	if on.plain(p, s) {
+		if on.rtl {
+			x = on.across(x, on.width(p, s))
 		}
-		return c.drawPlain(p, x, y, s)
+		return on.drawPlain(p, x, y, s)
 	}
-	line := c.setter.Line(c.font(p), c.settable(s))
+	line := on.setter.Line(on.font(p), on.settable(s))
 	width := length(line.Width) * p.size / 1000
-	x = c.across(x, width)
+	x = on.across(x, width)
 	for i := range line.Pieces {
-		c.drawPiece(p, x, y, &line.Pieces[i])
+		on.drawPiece(p, x, y, &line.Pieces[i])
 	}
 	return width
 }
 
 // drawPlain draws one glyph per character.
-func (c *composition) drawPlain(p pen, x, y length, s string) length {
-	sh := c.sheet
+func (on *canvas) drawPlain(p pen, x, y length, s string) length {
+	sh := on.sheet
 	sh.out = append(sh.out, "BT "...)
 	started, open, width := false, false, 0
 	var last *typeset.Face
 	var used *usedFont
 	for _, r := range s {
-		f, glyph := c.family.Pick(p.style, r)
+		f, glyph := on.family.Pick(p.style, r)
 		if r == '\u00A0' || r == '\u202F' {
 			r = ' '
 		}
 		if f != last {
-			last, used = f, c.use(f)
+			last, used = f, on.use(f)
 		}
 		code, rare := used.AddRune(r, glyph)
 		if use := (fontUse{f, rare}); sh.font != use || sh.size != p.size {
@@ -90,10 +90,10 @@ func (c *composition) drawPlain(p pen, x, y length, s string) length {
 				sh.out = append(sh.out, ")Tj "...)
 				open = false
 			}
-			c.setFont(use, used, p.size)
+			on.setFont(use, used, p.size)
 		}
 		if !started {
-			c.moveTo(x, y)
+			on.moveTo(x, y)
 			started = true
 		}
 		if !open {
@@ -109,15 +109,15 @@ func (c *composition) drawPlain(p pen, x, y length, s string) length {
 
 // drawPiece draws shaped glyphs. Where a reader could not tell the text from
 // the glyphs it is given beside them (ISO 32000-1, 14.9.4).
-func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
-	sh, used := c.sheet, c.use(piece.Face)
-	shown, exact := c.shown[:0], piece.Exact
+func (on *canvas) drawPiece(p pen, x, y length, piece *typeset.Piece) {
+	sh, used := on.sheet, on.use(piece.Face)
+	shown, exact := on.shown[:0], piece.Exact
 	for i := range piece.Glyphs {
 		g := &piece.Glyphs[i]
 		code, rare := used.AddGlyph(g.ID, g.Text)
 		shown = append(shown, shownGlyph{g, code, rare})
 	}
-	c.shown = shown
+	on.shown = shown
 	if !exact || piece.Lang != "" {
 		sh.out = append(sh.out, "/Span<<"...)
 		if !exact {
@@ -130,14 +130,14 @@ func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 		sh.out = append(sh.out, ">>BDC "...)
 	}
 	sh.out = append(sh.out, "BT "...)
-	c.moveTo(x+length(piece.X)*p.size/1000, y)
+	on.moveTo(x+length(piece.X)*p.size/1000, y)
 	for from, owed := 0, 0; from < len(piece.Glyphs); {
 		to := from + 1
 		for to < len(piece.Glyphs) && shown[to].rare == shown[from].rare {
 			to++
 		}
 		if use := (fontUse{piece.Face, shown[from].rare}); sh.font != use || sh.size != p.size {
-			c.setFont(use, used, p.size)
+			on.setFont(use, used, p.size)
 		}
 		owed = sh.showGlyphs(piece.Face, p.size, shown[from:to], owed)
 		from = to
@@ -151,9 +151,9 @@ func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 		code, rare := used.AddGlyph(m.ID, m.Text)
 		sh.out = append(sh.out, "/Span<</ActualText<FEFF>>>BDC BT "...)
 		if use := (fontUse{piece.Face, rare}); sh.font != use || sh.size != p.size {
-			c.setFont(use, used, p.size)
+			on.setFont(use, used, p.size)
 		}
-		c.moveTo(x+length(piece.X+m.X)*p.size/1000, y-length(m.Up)*p.size/1000)
+		on.moveTo(x+length(piece.X+m.X)*p.size/1000, y-length(m.Up)*p.size/1000)
 		sh.out = append(appendCode(append(sh.out, '('), code), ")Tj ET EMC\n"...)
 	}
 }
@@ -207,37 +207,37 @@ func (s *sheet) showGlyphs(f *typeset.Face, size length, glyphs []shownGlyph, ow
 	return owed
 }
 
-func (c *composition) moveTo(x, y length) {
-	s := c.sheet
+func (on *canvas) moveTo(x, y length) {
+	s := on.sheet
 	s.out = x.append(s.out)
 	s.out = append(s.out, ' ')
-	s.out = (c.paper.height - y).append(s.out)
+	s.out = (on.paper.height - y).append(s.out)
 	s.out = append(s.out, " Td "...)
 }
 
 // use returns what the document draws of a face so far.
-func (c *composition) use(f *typeset.Face) *usedFont {
-	for len(c.used) <= f.ID {
-		c.used = append(c.used, nil)
+func (on *canvas) use(f *typeset.Face) *usedFont {
+	for len(on.used) <= f.ID {
+		on.used = append(on.used, nil)
 	}
-	if c.used[f.ID] == nil {
-		c.used[f.ID] = &usedFont{Usage: typeset.NewUsage(f)}
+	if on.used[f.ID] == nil {
+		on.used[f.ID] = &usedFont{Usage: typeset.NewUsage(f)}
 	}
-	return c.used[f.ID]
+	return on.used[f.ID]
 }
 
 // setFont names a subset in the page. Names count up in the order of first use:
 // they must not depend on what other documents loaded before.
-func (c *composition) setFont(use fontUse, used *usedFont, size length) {
+func (on *canvas) setFont(use fontUse, used *usedFont, size length) {
 	which := 0
 	if use.rare {
 		which = 1
 	}
 	if used.names[which] == "" {
-		used.names[which] = "F" + strconv.Itoa(len(c.fonts))
-		c.fonts = append(c.fonts, use)
+		used.names[which] = "F" + strconv.Itoa(len(on.fonts))
+		on.fonts = append(on.fonts, use)
 	}
-	s := c.sheet
+	s := on.sheet
 	s.font, s.size = use, size
 	s.out = append(s.out, '/')
 	s.out = append(s.out, used.names[which]...)
@@ -285,23 +285,23 @@ func appendUTF16(out []byte, s string) []byte {
 }
 
 // textRight is text that ends at x.
-func (c *composition) textRight(p pen, x, y length, s string) {
-	c.text(p, x-c.width(p, s), y, s)
+func (on *canvas) textRight(p pen, x, y length, s string) {
+	on.text(p, x-on.width(p, s), y, s)
 }
 
 // width measures a line of text.
-func (c *composition) width(p pen, s string) length {
+func (on *canvas) width(p pen, s string) length {
 	if p.size < kernedFrom {
-		if width, plain := c.family.PlainWidth(p.style, s); plain {
+		if width, plain := on.family.PlainWidth(p.style, s); plain {
 			return length(width) * p.size / 1000
 		}
 	}
-	return length(c.setter.Line(c.font(p), c.settable(s)).Width) * p.size / 1000
+	return length(on.setter.Line(on.font(p), on.settable(s)).Width) * p.size / 1000
 }
 
 // fitted returns the size at which a text fits into a width, within a least one.
-func (c *composition) fitted(p pen, s string, width, least length) length {
-	natural := c.width(p, s)
+func (on *canvas) fitted(p pen, s string, width, least length) length {
+	natural := on.width(p, s)
 	if natural <= width {
 		return p.size
 	}
@@ -309,21 +309,21 @@ func (c *composition) fitted(p pen, s string, width, least length) length {
 }
 
 // cut shortens a text to a width, with an ellipsis.
-func (c *composition) cut(p pen, s string, width length) string {
-	if c.width(p, s) <= width {
+func (on *canvas) cut(p pen, s string, width length) string {
+	if on.width(p, s) <= width {
 		return s
 	}
-	lines := c.wrap(p, s, width-c.width(p, "…"))
+	lines := on.wrap(p, s, width-on.width(p, "…"))
 	return lines[0] + "…"
 }
 
 // wrap breaks a text into lines of at most a width.
-func (c *composition) wrap(p pen, s string, width length) []string {
+func (on *canvas) wrap(p pen, s string, width length) []string {
 	if s == "" {
 		return nil
 	}
-	if c.width(p, s) <= width {
-		return []string{c.settable(s)}
+	if on.width(p, s) <= width {
+		return []string{on.settable(s)}
 	}
-	return c.setter.Wrap(c.font(p), c.settable(s), int(width*1000/p.size))
+	return on.setter.Wrap(on.font(p), on.settable(s), int(width*1000/p.size))
 }

@@ -84,45 +84,56 @@ type sheet struct {
 
 // composition is a document while it is laid out, page by page.
 type composition struct {
-	ctx        context.Context
-	work       *workspace
-	family     *typeset.Family
-	setter     *typeset.Setter
-	lang       string // BCP 47
-	rtl        bool   // pages run from right to left
-	leading    length // distance of lines in hundredths of their size
-	vocabulary *words.Vocabulary
-	codes      *qr.Maker
-	v          *Visual
-	words      words.Words
-	title      string
-	currency   string // upper case
-	notes      *noteBook
-	template   Template
-	paper      paper
-	tight      bool // with less white space
-
-	accent, ink, muted, hair, tint rgb
+	ctx      context.Context
+	doc      content
+	on       canvas
+	color    palette
+	codes    *qr.Maker
+	notes    *noteBook
+	template Template
 
 	sheets  []*sheet
-	sheet   *sheet       // the page that is drawn on
-	used    []*usedFont  // by face
-	fonts   []fontUse    // in the order in which pages name them
-	shown   []shownGlyph // of the piece that is drawn
-	missing []string     // scripts that no font could set
-	english bool         // the language asked for could not be had
+	english bool // the language asked for could not be had
 	logo    *picture
 	feet    []string // lines of the foot, the same on every page
 	aside   length   // room beside names and values that something else takes
 	y       length   // where the next thing begins, from the top of the page
 	end     length   // where it must end
 
-	root *element // of the structure; nil: the document is not tagged
-	tag  *element // what is drawn now; nil: nothing that is read
-
 	// The table that is being drawn closes itself before a page break and
 	// goes on after it.
 	leave, enter func()
+}
+
+// content is what the document says, in its language: nothing of where it stands.
+type content struct {
+	v          *Visual
+	words      words.Words
+	vocabulary *words.Vocabulary
+	title      string
+	currency   string // upper case
+}
+
+// canvas is the page that is drawn on: letters, lines and what readers that
+// speak go by.
+type canvas struct {
+	work    *workspace
+	family  *typeset.Family
+	setter  *typeset.Setter
+	lang    string // BCP 47
+	rtl     bool   // pages run from right to left
+	leading length // distance of lines in hundredths of their size
+	paper   paper
+	tight   bool // with less white space
+
+	sheet   *sheet       // the page that is drawn on
+	used    []*usedFont  // by face
+	fonts   []fontUse    // in the order in which pages name them
+	shown   []shownGlyph // of the piece that is drawn
+	missing []string     // scripts that no font could set
+
+	root *element // of the structure; nil: the document is not tagged
+	tag  *element // what is drawn now; nil: nothing that is read
 }
 
 // compose lays the document out. Where little stands on the last page, it is
@@ -143,27 +154,27 @@ func (r *Renderer) compose(ctx context.Context, w *workspace, v *Visual) (*compo
 const tightPagesMax = 40
 
 func (r *Renderer) layOut(ctx context.Context, w *workspace, v *Visual, tight bool) (*composition, error) {
-	c := &composition{tight: tight, work: w,
-		ctx: ctx, v: v, vocabulary: r.vocabulary, codes: &r.codes, setter: r.setter, notes: r.notes,
-		family:   r.library.Family(v.Branding.Font),
+	c := &composition{
+		ctx: ctx, codes: &r.codes, notes: r.notes,
+		doc:      content{v: v, vocabulary: r.vocabulary, currency: strings.ToUpper(v.Transaction.CurrencyCode)},
+		on:       canvas{work: w, family: r.library.Family(v.Branding.Font), setter: r.setter, tight: tight},
+		color:    newPalette(v.Branding),
 		logo:     r.logo(v.Branding.Logo),
-		currency: strings.ToUpper(v.Transaction.CurrencyCode),
 		template: v.Branding.Template.orDefault(v.Simplified),
 	}
-	c.paper = c.template.paper()
+	c.on.paper = c.template.paper()
 	c.chooseWords(r)
-	c.palette(v.Branding)
-	if c.title = typeset.Clean(v.Imprint.Title); c.title == "" {
-		c.title = c.words.Title(cmp.Or(v.Imprint.Kind, v.Transaction.Kind), v.Simplified)
+	if c.doc.title = typeset.Clean(v.Imprint.Title); c.doc.title == "" {
+		c.doc.title = c.doc.words.Title(cmp.Or(v.Imprint.Kind, v.Transaction.Kind), v.Simplified)
 	}
 	if !v.Untagged {
-		c.root = w.element()
-		c.root.kind = "Document"
-		c.tag = c.root
+		c.on.root = w.element()
+		c.on.root.kind = "Document"
+		c.on.tag = c.on.root
 	}
 	draw := c.drawPage
-	if c.paper.roll {
-		draw = c.drawReceipt
+	if c.on.paper.roll {
+		draw = receipt{c}.drawReceipt
 	}
 	if err := draw(); err != nil {
 		return nil, err
@@ -183,16 +194,16 @@ func (c *composition) drawPage() error {
 	if err := c.drawParties(); err != nil {
 		return err
 	}
-	if len(c.v.Transaction.Items) > 0 {
+	if len(c.doc.v.Transaction.Items) > 0 {
 		if err := c.drawLines(); err != nil {
 			return err
 		}
-		c.drawTotals()
+		c.sums().drawTotals()
 	}
 	if err := c.drawPayments(); err != nil {
 		return err
 	}
-	c.drawNote()
+	noteText{c}.drawNote()
 	c.drawTail()
 	c.drawFeet()
 	return nil
@@ -201,22 +212,22 @@ func (c *composition) drawPage() error {
 // chooseWords takes the words of the language, or English ones where it has
 // none or no font can set them.
 func (c *composition) chooseWords(r *Renderer) {
-	code, country := c.v.language(), strings.ToUpper(c.v.Supplier.CountryCode)
-	c.words = r.vocabulary.Words(code, country)
+	code, country := c.doc.v.language(), strings.ToUpper(c.doc.v.Supplier.CountryCode)
+	c.doc.words = r.vocabulary.Words(code, country)
 	c.english = !words.Speaks(code)
-	if _, missing := c.setter.Settable(c.words.Invoice + c.words.Transliterated); len(missing) > 0 {
-		c.missing = append(c.missing, missing...)
-		c.words, c.english = r.vocabulary.Words("EN", country), true
+	if _, missing := c.on.setter.Settable(c.doc.words.Invoice + c.doc.words.Transliterated); len(missing) > 0 {
+		c.on.missing = append(c.on.missing, missing...)
+		c.doc.words, c.english = r.vocabulary.Words("EN", country), true
 	}
-	c.lang = c.words.Tag
-	c.rtl = c.words.Tag == "ar" || c.words.Tag == "he"
-	c.leading = leadingLatin
-	if c.tight {
-		c.leading = leadingTight
+	c.on.lang = c.doc.words.Tag
+	c.on.rtl = c.doc.words.Tag == "ar" || c.doc.words.Tag == "he"
+	c.on.leading = leadingLatin
+	if c.on.tight {
+		c.on.leading = leadingTight
 	}
-	if p := (pen{typeset.Regular, kernedFrom, rgb{}}); !c.family.Plain(p.style, c.words.Invoice) {
-		line := c.setter.Line(c.font(p), c.words.Invoice+c.words.Payable+c.words.Description+c.words.UnitPrice+c.words.TaxTotal)
-		c.leading = max(c.leading, length(line.Ascent-line.Descent)*leadingTall/1000)
+	if p := (pen{typeset.Regular, kernedFrom, rgb{}}); !c.on.family.Plain(p.style, c.doc.words.Invoice) {
+		line := c.on.setter.Line(c.on.font(p), c.doc.words.Invoice+c.doc.words.Payable+c.doc.words.Description+c.doc.words.UnitPrice+c.doc.words.TaxTotal)
+		c.on.leading = max(c.on.leading, length(line.Ascent-line.Descent)*leadingTall/1000)
 	}
 }
 
@@ -229,38 +240,38 @@ const (
 )
 
 // space is white space between parts of a document.
-func (c *composition) space(l length) length {
-	if c.tight {
+func (on *canvas) space(l length) length {
+	if on.tight {
 		return l * 55 / 100
 	}
 	return l
 }
 
 // lead is the distance from one line of text to the next.
-func (c *composition) lead(p pen) length { return p.size * c.leading / 100 }
+func (on *canvas) lead(p pen) length { return p.size * on.leading / 100 }
 
 // leadOf is lead for a line that may have taller letters than the document's.
-func (c *composition) leadOf(p pen, s string) length {
-	if c.plain(p, s) {
-		return c.lead(p)
+func (on *canvas) leadOf(p pen, s string) length {
+	if on.plain(p, s) {
+		return on.lead(p)
 	}
-	line := c.setter.Line(c.font(p), c.settable(s))
-	return max(c.lead(p), p.size*length(line.Ascent-line.Descent)*leadingTall/100_000)
+	line := on.setter.Line(on.font(p), on.settable(s))
+	return max(on.lead(p), p.size*length(line.Ascent-line.Descent)*leadingTall/100_000)
 }
 
 // newPage begins a page; all but the first carry a running head.
 func (c *composition) newPage() {
-	if c.sheet != nil {
-		c.sheet.height = c.y
+	if c.on.sheet != nil {
+		c.on.sheet.height = c.y
 	}
-	c.sheet = c.work.sheet(len(c.sheets))
-	c.sheets = append(c.sheets, c.sheet)
-	c.y, c.end = c.paper.top, c.contentEnd()
-	c.asArtifact(func() {
-		if c.v.Specimen {
+	c.on.sheet = c.on.work.sheet(len(c.sheets))
+	c.sheets = append(c.sheets, c.on.sheet)
+	c.y, c.end = c.on.paper.top, c.contentEnd()
+	c.on.asArtifact(func() {
+		if c.doc.v.Specimen {
 			c.drawSpecimen()
 		}
-		if len(c.sheets) > 1 && !c.paper.roll {
+		if len(c.sheets) > 1 && !c.on.paper.roll {
 			c.drawRunningHead()
 		}
 	})
@@ -268,8 +279,8 @@ func (c *composition) newPage() {
 
 // contentEnd is where text ends on a page, above the foot.
 func (c *composition) contentEnd() length {
-	if c.paper.roll {
-		return c.paper.height - c.paper.top
+	if c.on.paper.roll {
+		return c.on.paper.height - c.on.paper.top
 	}
 	return c.footTop() - 5*millimetre
 }
@@ -283,7 +294,7 @@ func (c *composition) need(height length) {
 }
 
 // fresh reports whether nothing but the running head stands on the page.
-func (c *composition) fresh() bool { return c.y <= c.paper.top+20*millimetre }
+func (c *composition) fresh() bool { return c.y <= c.on.paper.top+20*millimetre }
 
 // turnPage goes on on a new page, with the table that is being drawn.
 func (c *composition) turnPage() {
@@ -303,20 +314,20 @@ type stroke struct {
 }
 
 // rule draws a horizontal line.
-func (c *composition) rule(x, y, width length, s stroke) {
-	c.box(rectangle{x, y - s.thickness/2, width, s.thickness}, s.color)
+func (on *canvas) rule(x, y, width length, s stroke) {
+	on.box(rectangle{x, y - s.thickness/2, width, s.thickness}, s.color)
 }
 
 // rectangle is given by its upper corner where lines begin.
 type rectangle struct{ x, y, width, height length }
 
 // box fills a rectangle: decoration, which nobody reads.
-func (c *composition) box(r rectangle, ink rgb) {
-	c.asArtifact(func() {
-		c.beginMark()
-		sh := c.sheet
+func (on *canvas) box(r rectangle, ink rgb) {
+	on.asArtifact(func() {
+		on.beginMark()
+		sh := on.sheet
 		sh.setFill(ink)
-		for _, v := range []length{c.across(r.x, r.width), c.paper.height - r.y - r.height, r.width, r.height} {
+		for _, v := range []length{on.across(r.x, r.width), on.paper.height - r.y - r.height, r.width, r.height} {
 			sh.out = v.append(sh.out)
 			sh.out = append(sh.out, ' ')
 		}
@@ -325,9 +336,9 @@ func (c *composition) box(r rectangle, ink rgb) {
 }
 
 // across is where something of a width begins from the left edge.
-func (c *composition) across(x, width length) length {
-	if c.rtl {
-		return c.paper.width - x - width
+func (on *canvas) across(x, width length) length {
+	if on.rtl {
+		return on.paper.width - x - width
 	}
 	return x
 }

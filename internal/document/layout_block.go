@@ -14,18 +14,18 @@ type blockLine struct {
 }
 
 // add appends a text, broken into lines of a width, as what is drawn now.
-func (b *block) add(c *composition, p pen, s string, width length) {
-	if n := len(*b); n > 0 && s != "" && (*b)[n-1].tag == c.tag {
+func (b *block) add(on *canvas, p pen, s string, width length) {
+	if n := len(*b); n > 0 && s != "" && (*b)[n-1].tag == on.tag {
 		(*b)[n-1].more = true
 	}
-	if s != "" && c.width(p, s) <= width {
-		s = c.settable(s)
-		*b = append(*b, blockLine{pen: p, text: s, lead: c.leadOf(p, s), tag: c.tag})
+	if s != "" && on.width(p, s) <= width {
+		s = on.settable(s)
+		*b = append(*b, blockLine{pen: p, text: s, lead: on.leadOf(p, s), tag: on.tag})
 		return
 	}
-	lines := c.wrap(p, s, width)
+	lines := on.wrap(p, s, width)
 	for i, line := range lines {
-		*b = append(*b, blockLine{pen: p, text: line, lead: c.leadOf(p, line), tag: c.tag, more: i+1 < len(lines)})
+		*b = append(*b, blockLine{pen: p, text: line, lead: on.leadOf(p, line), tag: on.tag, more: i+1 < len(lines)})
 	}
 }
 
@@ -64,8 +64,8 @@ type column struct {
 // drawColumns draws blocks side by side from the same height, over as many
 // pages as the longest needs.
 func (c *composition) drawColumns(columns ...column) {
-	tag := c.tag
-	defer func() { c.tag = tag }()
+	tag := c.on.tag
+	defer func() { c.on.tag = tag }()
 	for {
 		lowest, left := c.y, false
 		for i := range columns {
@@ -76,8 +76,8 @@ func (c *composition) drawColumns(columns ...column) {
 					break
 				}
 				y += l.before
-				c.tag = l.tag
-				c.lineIn(l, col, y+l.base())
+				c.on.tag = l.tag
+				c.on.lineIn(l, col, y+l.base())
 				y += l.lead
 				col.lines = col.lines[1:]
 			}
@@ -88,7 +88,7 @@ func (c *composition) drawColumns(columns ...column) {
 		if !left {
 			return
 		}
-		c.tag = tag
+		c.on.tag = tag
 		c.turnPage()
 	}
 }
@@ -103,7 +103,7 @@ func (l *blockLine) base() length {
 }
 
 // base is blockLine.base for a line of the document's own letters.
-func (c *composition) base(p pen) length { return (&blockLine{pen: p, lead: c.lead(p)}).base() }
+func (on *canvas) base(p pen) length { return (&blockLine{pen: p, lead: on.lead(p)}).base() }
 
 // level puts the base lines of the first lines of columns on one height.
 func level(columns []column) {
@@ -121,26 +121,26 @@ func level(columns []column) {
 }
 
 // textIn draws a text in a column.
-func (c *composition) textIn(p pen, col *column, y length, s string) {
-	c.text(p, c.placeIn(p, col, s), y, s)
+func (on *canvas) textIn(p pen, col *column, y length, s string) {
+	on.text(p, on.placeIn(p, col, s), y, s)
 }
 
 // lineIn draws a line of a column. A blank that nobody sees ends one that goes
 // on: readers that join the lines of a paragraph must not join their words.
-func (c *composition) lineIn(l *blockLine, col *column, y length) {
-	x, text := c.placeIn(l.pen, col, l.text), l.text
-	if l.more && c.root != nil && !c.rtl && !strings.HasSuffix(text, "\u00AD") {
+func (on *canvas) lineIn(l *blockLine, col *column, y length) {
+	x, text := on.placeIn(l.pen, col, l.text), l.text
+	if l.more && on.root != nil && !on.rtl && !strings.HasSuffix(text, "\u00AD") {
 		text += " "
 	}
-	c.text(l.pen, x, y, text)
+	on.text(l.pen, x, y, text)
 }
 
-func (c *composition) placeIn(p pen, col *column, s string) length {
+func (on *canvas) placeIn(p pen, col *column, s string) length {
 	switch {
-	case col.align == start, col.align == figures && c.rtl:
+	case col.align == start, col.align == figures && on.rtl:
 		return col.x
 	case col.align == centred:
-		return col.x + (col.width-c.width(p, s))/2
+		return col.x + (col.width-on.width(p, s))/2
 	}
-	return col.x + col.width - c.width(p, s)
+	return col.x + col.width - on.width(p, s)
 }

@@ -14,14 +14,13 @@ const (
 // contrastMin is what WCAG 2.1 (1.4.3) asks of text on its ground.
 const contrastMin = 450 // hundredths
 
-// palette derives the document's colours: text in ink, labels in a lighter
-// shade of it, rules lighter still, and one accent.
-func (c *composition) palette(b Branding) {
-	c.ink = readable(parseColor(b.Ink, defaultInk))
-	c.accent = readable(parseColor(b.Accent, defaultAccent))
-	c.muted = readable(c.ink.towardsWhite(42))
-	c.hair = c.ink.towardsWhite(84)
-	c.tint = c.accent.towardsWhite(92)
+// palette is the document's colours: text in ink, labels in a lighter shade of
+// it, rules lighter still, and one accent.
+type palette struct{ accent, ink, muted, hair, tint rgb }
+
+func newPalette(b Branding) palette {
+	ink, accent := readable(parseColor(b.Ink, defaultInk)), readable(parseColor(b.Accent, defaultAccent))
+	return palette{accent: accent, ink: ink, muted: readable(ink.towardsWhite(42)), hair: ink.towardsWhite(84), tint: accent.towardsWhite(92)}
 }
 
 // parseColor reads #RRGGBB, or the default where a text is none.

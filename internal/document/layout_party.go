@@ -14,8 +14,8 @@ func (c *composition) drawParties() error {
 		return err
 	}
 	const apart = 7 * millimetre
-	left, right := c.paper.side, c.paper.right()
-	leading := len(codes) > 0 && c.v.Imprint.Codes[0].Leading
+	left, right := c.on.paper.side, c.on.paper.right()
+	leading := len(codes) > 0 && c.doc.v.Imprint.Codes[0].Leading
 	for _, code := range codes {
 		if leading {
 			left += code.width + apart
@@ -27,19 +27,19 @@ func (c *composition) drawParties() error {
 	top, page := c.y, len(c.sheets)
 	width := (right - left - apart) / 2
 	var seller, buyer block
-	c.addParty(&seller, c.words.Supplier, supplierParty(c.v.Supplier), width)
-	if c.v.Transaction.Issuer != nil {
-		c.addParty(&seller, c.words.Issuer, *c.v.Transaction.Issuer, width)
+	c.addParty(&seller, c.doc.words.Supplier, supplierParty(c.doc.v.Supplier), width)
+	if c.doc.v.Transaction.Issuer != nil {
+		c.addParty(&seller, c.doc.words.Issuer, *c.doc.v.Transaction.Issuer, width)
 	}
-	if c.v.Transaction.Customer != nil {
-		c.addParty(&buyer, c.words.Customer, *c.v.Transaction.Customer, width)
+	if c.doc.v.Transaction.Customer != nil {
+		c.addParty(&buyer, c.doc.words.Customer, *c.doc.v.Transaction.Customer, width)
 	}
-	if to := c.v.Transaction.Delivery; to != nil {
-		c.addParty(&buyer, c.words.DeliveryAddress, transaction.Party{LegalName: to.Name, Address: to.Address}, width)
+	if to := c.doc.v.Transaction.Delivery; to != nil {
+		c.addParty(&buyer, c.doc.words.DeliveryAddress, transaction.Party{LegalName: to.Name, Address: to.Address}, width)
 	}
 	x := right + apart
 	if leading {
-		x = c.paper.side
+		x = c.on.paper.side
 	}
 	for _, code := range codes {
 		code.draw(c, x, top)
@@ -49,14 +49,14 @@ func (c *composition) drawParties() error {
 	if page == len(c.sheets) {
 		c.y = max(c.y, top+height)
 	}
-	c.y += c.space(8 * millimetre)
+	c.y += c.on.space(8 * millimetre)
 	return nil
 }
 
 // newQRBlocks measures the codes; height is that of the tallest.
 func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error) {
-	for i := range c.v.Imprint.Codes[:min(len(c.v.Imprint.Codes), codesMax)] {
-		code, err := c.newQRBlock(&c.v.Imprint.Codes[i])
+	for i := range c.doc.v.Imprint.Codes[:min(len(c.doc.v.Imprint.Codes), codesMax)] {
+		code, err := c.newQRBlock(&c.doc.v.Imprint.Codes[i])
 		if err != nil {
 			return nil, 0, err
 		}
@@ -74,40 +74,40 @@ func supplierParty(s country.Supplier) transaction.Party {
 // addParty writes a party below what the block already has.
 func (c *composition) addParty(b *block, role string, p transaction.Party, width length) {
 	first := len(*b)
-	c.within("H2", func() { b.add(c, c.labelPen(), role, width) })
+	c.on.within("H2", func() { b.add(&c.on, c.color.labelPen(), role, width) })
 	if first > 0 {
 		b.gap(first, 4*millimetre)
 	}
-	c.begin("P")
-	defer c.done()
+	c.on.begin("P")
+	defer c.on.done()
 	name := len(*b)
-	b.add(c, c.namePen(), typeset.Clean(p.LegalName), width)
+	b.add(&c.on, c.color.namePen(), typeset.Clean(p.LegalName), width)
 	b.gap(name, 1500)
 	body := len(*b)
 	if trade := typeset.Clean(p.TradeName); trade != typeset.Clean(p.LegalName) {
-		b.add(c, c.bodyPen(), trade, width)
+		b.add(&c.on, c.color.bodyPen(), trade, width)
 	}
 	if p.Address != nil {
-		for _, line := range c.vocabulary.Address(*p.Address, c.words.Tag) {
-			b.add(c, c.bodyPen(), line, width)
+		for _, line := range c.doc.vocabulary.Address(*p.Address, c.doc.words.Tag) {
+			b.add(&c.on, c.color.bodyPen(), line, width)
 		}
 	}
 	b.gap(body, 1500)
 	ids := len(*b)
-	for _, f := range c.partyFacts(p) {
-		b.add(c, c.bodyPen(), words.Join(" ", f.label, f.value), width)
+	for _, f := range c.doc.partyFacts(p) {
+		b.add(&c.on, c.color.bodyPen(), words.Join(" ", f.label, f.value), width)
 	}
 	b.gap(ids, 2500)
 }
 
 // partyFacts are a party's numbers and addresses, those that it has.
-func (c *composition) partyFacts(p transaction.Party) []fact {
+func (d *content) partyFacts(p transaction.Party) []fact {
 	all := []fact{
-		{c.taxNumberLabel(p), p.TaxNumber}, {c.words.FiscalCode, p.FiscalCode}, {c.words.CompanyNumber, p.EntityNumber},
+		{d.taxNumberLabel(p), p.TaxNumber}, {d.words.FiscalCode, p.FiscalCode}, {d.words.CompanyNumber, p.EntityNumber},
 		{"", p.Email}, {"", p.Phone},
 	}
 	if e := p.Electronic; e != nil {
-		all = append(all, fact{c.words.ElectronicAddress, words.Join(" ", e.Scheme, e.ID)})
+		all = append(all, fact{d.words.ElectronicAddress, words.Join(" ", e.Scheme, e.ID)})
 	}
 	kept := all[:0]
 	for _, f := range all {
@@ -118,6 +118,6 @@ func (c *composition) partyFacts(p transaction.Party) []fact {
 	return kept
 }
 
-func (c *composition) taxNumberLabel(p transaction.Party) string {
-	return c.vocabulary.TaxNumberLabel(&c.words, p, c.v.TaxNumberName)
+func (d *content) taxNumberLabel(p transaction.Party) string {
+	return d.vocabulary.TaxNumberLabel(&d.words, p, d.v.TaxNumberName)
 }

@@ -8,105 +8,108 @@ import (
 
 // The receipt on a roll: one column, every item on a line or two.
 
+// receipt draws a composition on a roll.
+type receipt struct{ c *composition }
+
 // drawReceipt draws a document on a roll of 80 mm.
-func (c *composition) drawReceipt() error {
-	c.newPage()
-	c.drawReceiptHead()
-	c.drawReceiptItems()
-	if err := c.ctx.Err(); err != nil {
+func (t receipt) drawReceipt() error {
+	t.c.newPage()
+	t.drawReceiptHead()
+	t.drawReceiptItems()
+	if err := t.c.ctx.Err(); err != nil {
 		return err
 	}
-	c.drawReceiptTotals()
-	if err := c.drawReceiptCodes(); err != nil {
+	t.drawReceiptTotals()
+	if err := t.drawReceiptCodes(); err != nil {
 		return err
 	}
-	c.drawReceiptTail()
-	c.y += 6 * millimetre
-	c.sheet.height = c.y
+	t.drawReceiptTail()
+	t.c.y += 6 * millimetre
+	t.c.on.sheet.height = t.c.y
 	return nil
 }
 
 // centre draws lines in the middle of the roll.
-func (c *composition) centre(kind string, p pen, text string) {
+func (t receipt) centre(kind string, p pen, text string) {
 	if text == "" {
 		return
 	}
 	var b block
-	c.within(kind, func() { b.add(c, p, text, c.paper.room()) })
-	c.drawColumns(column{x: c.paper.side, width: c.paper.room(), align: centred, lines: b})
+	t.c.on.within(kind, func() { b.add(&t.c.on, p, text, t.c.on.paper.room()) })
+	t.c.drawColumns(column{x: t.c.on.paper.side, width: t.c.on.paper.room(), align: centred, lines: b})
 }
 
-func (c *composition) drawReceiptHead() {
-	placement := c.v.Branding.Placement
+func (t receipt) drawReceiptHead() {
+	placement := t.c.doc.v.Branding.Placement
 	if placement == "" {
-		c.v.Branding.Placement = Center
+		t.c.doc.v.Branding.Placement = Center
 	}
-	c.drawMark()
-	c.v.Branding.Placement = placement
-	c.y += 2 * millimetre
-	small := c.smallPen()
-	small.color = c.ink
-	seller := supplierParty(c.v.Supplier)
-	if c.logo != nil {
-		c.centre("P", pen{typeset.Medium, 9 * point, c.ink}, typeset.Clean(seller.LegalName))
+	t.c.drawMark()
+	t.c.doc.v.Branding.Placement = placement
+	t.c.y += 2 * millimetre
+	small := t.c.color.smallPen()
+	small.color = t.c.color.ink
+	seller := supplierParty(t.c.doc.v.Supplier)
+	if t.c.logo != nil {
+		t.centre("P", pen{typeset.Medium, 9 * point, t.c.color.ink}, typeset.Clean(seller.LegalName))
 	}
-	for _, line := range c.vocabulary.Address(c.v.Supplier.Address, c.words.Tag) {
-		c.centre("P", small, line)
+	for _, line := range t.c.doc.vocabulary.Address(t.c.doc.v.Supplier.Address, t.c.doc.words.Tag) {
+		t.centre("P", small, line)
 	}
-	c.centre("P", small, words.Join(" ", c.taxNumberLabel(seller), seller.TaxNumber))
-	c.y += 3 * millimetre
-	p := pen{typeset.Medium, 13 * point, c.ink}
-	p.size = c.fitted(p, c.title, c.paper.room(), 10*point)
-	c.centre("H1", p, c.title)
-	c.centre("P", pen{typeset.Medium, 9 * point, c.ink}, typeset.Clean(c.v.Transaction.Number))
-	c.centre("P", c.bodyPen(), c.words.Format.Date(c.v.Transaction.Date, c.v.location()))
-	for _, f := range c.facts() {
-		c.centre("P", small, words.Join(": ", f.label, f.value))
+	t.centre("P", small, words.Join(" ", t.c.doc.taxNumberLabel(seller), seller.TaxNumber))
+	t.c.y += 3 * millimetre
+	p := pen{typeset.Medium, 13 * point, t.c.color.ink}
+	p.size = t.c.on.fitted(p, t.c.doc.title, t.c.on.paper.room(), 10*point)
+	t.centre("H1", p, t.c.doc.title)
+	t.centre("P", pen{typeset.Medium, 9 * point, t.c.color.ink}, typeset.Clean(t.c.doc.v.Transaction.Number))
+	t.centre("P", t.c.color.bodyPen(), t.c.doc.words.Format.Date(t.c.doc.v.Transaction.Date, t.c.doc.v.location()))
+	for _, f := range t.c.doc.facts() {
+		t.centre("P", small, words.Join(": ", f.label, f.value))
 	}
-	if customer := c.v.Transaction.Customer; customer != nil && typeset.Clean(customer.LegalName) != "" {
-		c.centre("P", small, words.Join(": ", c.words.Customer, words.Join(", ", customer.LegalName, customer.TaxNumber)))
+	if customer := t.c.doc.v.Transaction.Customer; customer != nil && typeset.Clean(customer.LegalName) != "" {
+		t.centre("P", small, words.Join(": ", t.c.doc.words.Customer, words.Join(", ", customer.LegalName, customer.TaxNumber)))
 	}
-	c.y += 2 * millimetre
-	c.rule(c.paper.side, c.y, c.paper.room(), stroke{800, c.accent})
-	c.y += 2 * millimetre
+	t.c.y += 2 * millimetre
+	t.c.on.rule(t.c.on.paper.side, t.c.y, t.c.on.paper.room(), stroke{800, t.c.color.accent})
+	t.c.y += 2 * millimetre
 }
 
 // drawReceiptItems draws an item's name with its amount, and below how it came about.
-func (c *composition) drawReceiptItems() {
-	c.begin("Table")
-	defer c.done()
-	f, decimals := &c.words.Format, words.DecimalsOf(c.currency)
-	body, small := c.bodyPen(), c.smallPen()
-	for i := range c.v.Transaction.Items {
-		item, line := &c.v.Transaction.Items[i], &c.v.Totals.Lines[i]
+func (t receipt) drawReceiptItems() {
+	t.c.on.begin("Table")
+	defer t.c.on.done()
+	f, decimals := &t.c.doc.words.Format, words.DecimalsOf(t.c.doc.currency)
+	body, small := t.c.color.bodyPen(), t.c.color.smallPen()
+	for i := range t.c.doc.v.Transaction.Items {
+		item, line := &t.c.doc.v.Transaction.Items[i], &t.c.doc.v.Totals.Lines[i]
 		amount := f.Amount(line.Gross, decimals)
 		amountPen := body
-		amountPen.size = c.fitted(body, amount, c.paper.room()/2, 4*point)
-		width := c.width(amountPen, amount)
+		amountPen.size = t.c.on.fitted(body, amount, t.c.on.paper.room()/2, 4*point)
+		width := t.c.on.width(amountPen, amount)
 		var name, sum block
-		c.within("TR", func() {
-			c.within("TH", func() {
-				name.add(c, body, typeset.Clean(item.Name), c.paper.room()-width-3*millimetre)
-				name.add(c, small, c.howMuch(item), c.paper.room()-width-3*millimetre)
-				name.add(c, small, c.discount(item, line), c.paper.room()-width-3*millimetre)
+		t.c.on.within("TR", func() {
+			t.c.on.within("TH", func() {
+				name.add(&t.c.on, body, typeset.Clean(item.Name), t.c.on.paper.room()-width-3*millimetre)
+				name.add(&t.c.on, small, t.c.doc.howMuch(item), t.c.on.paper.room()-width-3*millimetre)
+				name.add(&t.c.on, small, t.c.doc.discount(item, line), t.c.on.paper.room()-width-3*millimetre)
 			}).heads(scopeRow)
-			c.within("TD", func() { sum.add(c, amountPen, amount, c.paper.room()) })
+			t.c.on.within("TD", func() { sum.add(&t.c.on, amountPen, amount, t.c.on.paper.room()) })
 		})
-		c.need(name.height())
-		c.drawColumns(column{x: c.paper.side, width: c.paper.room() - width, lines: name},
-			column{x: c.paper.right() - width, width: width, align: figures, lines: sum})
-		c.y += 2 * point
+		t.c.need(name.height())
+		t.c.drawColumns(column{x: t.c.on.paper.side, width: t.c.on.paper.room() - width, lines: name},
+			column{x: t.c.on.paper.right() - width, width: width, align: figures, lines: sum})
+		t.c.y += 2 * point
 	}
-	c.y += 1 * millimetre
+	t.c.y += 1 * millimetre
 }
 
 // howMuch is quantity, price and rates of an item; a single piece needs none but the rate.
 // Its amount has the tax in it: where the price has not, the rate is added to it, so that
 // whoever checks the line arrives at the amount.
-func (c *composition) howMuch(item *transaction.Item) string {
-	f, text := &c.words.Format, ""
+func (d *content) howMuch(item *transaction.Item) string {
+	f, text := &d.words.Format, ""
 	if quantity := f.Number(item.Quantity); quantity != "1" {
-		text = words.Join(" ", quantity, item.Unit) + " × " + f.Amount(item.UnitPrice, words.DecimalsOf(c.currency))
+		text = words.Join(" ", quantity, item.Unit) + " × " + f.Amount(item.UnitPrice, words.DecimalsOf(d.currency))
 	}
 	for _, tax := range item.Taxes {
 		if tax.Withheld() {
@@ -116,62 +119,62 @@ func (c *composition) howMuch(item *transaction.Item) string {
 		if tax.Mode == transaction.Added && tax.Quota == nil && !tax.Rate.IsZero() {
 			by = " + "
 		}
-		text = words.Join(by, text, f.Rate(&tax, words.DecimalsOf(c.currency)))
+		text = words.Join(by, text, f.Rate(&tax, words.DecimalsOf(d.currency)))
 	}
 	return text
 }
 
-func (c *composition) drawReceiptTotals() {
-	place := rectangle{x: c.paper.side, width: c.paper.room()}
-	c.drawTotalRows(c.totalRows(), place)
-	c.y += 2 * millimetre
-	for _, row := range c.paymentRows() {
-		c.drawReceiptPair(row)
+func (t receipt) drawReceiptTotals() {
+	place := rectangle{x: t.c.on.paper.side, width: t.c.on.paper.room()}
+	t.c.sums().drawTotalRows(t.c.doc.totalRows(), place)
+	t.c.y += 2 * millimetre
+	for _, row := range t.c.doc.paymentRows() {
+		t.drawReceiptPair(row)
 	}
-	if state := c.paymentState(); state != "" && !c.isPaid() {
-		c.drawReceiptPair(fact{state, ""})
+	if state := t.c.doc.paymentState(); state != "" && !t.c.doc.isPaid() {
+		t.drawReceiptPair(fact{state, ""})
 	}
-	c.y += 2 * millimetre
-	c.drawTaxSummary(c.taxGroups(), place)
-	c.y += 4 * millimetre
+	t.c.y += 2 * millimetre
+	t.c.sums().drawTaxSummary(t.c.doc.taxGroups(), place)
+	t.c.y += 4 * millimetre
 }
 
 // drawReceiptPair draws a name and its value at the two ends of a line.
-func (c *composition) drawReceiptPair(f fact) {
-	p := c.bodyPen()
-	c.need(c.lead(p))
-	c.within("P", func() {
-		c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, f.label, c.paper.room()-c.width(p, f.value)-2*millimetre))
-		c.textRight(p, c.paper.right(), c.y+c.base(p), f.value)
+func (t receipt) drawReceiptPair(f fact) {
+	p := t.c.color.bodyPen()
+	t.c.need(t.c.on.lead(p))
+	t.c.on.within("P", func() {
+		t.c.on.text(p, t.c.on.paper.side, t.c.y+t.c.on.base(p), t.c.on.cut(p, f.label, t.c.on.paper.room()-t.c.on.width(p, f.value)-2*millimetre))
+		t.c.on.textRight(p, t.c.on.paper.right(), t.c.y+t.c.on.base(p), f.value)
 	})
-	c.y += c.lead(p)
+	t.c.y += t.c.on.lead(p)
 }
 
-func (c *composition) drawReceiptCodes() error {
-	codes, _, err := c.newQRBlocks()
+func (t receipt) drawReceiptCodes() error {
+	codes, _, err := t.c.newQRBlocks()
 	if err != nil {
 		return err
 	}
 	for _, code := range codes {
-		c.need(code.height)
-		code.draw(c, (c.paper.width-code.width)/2, c.y)
-		c.y += code.height + 3*millimetre
+		t.c.need(code.height)
+		code.draw(t.c, (t.c.on.paper.width-code.width)/2, t.c.y)
+		t.c.y += code.height + 3*millimetre
 	}
 	return nil
 }
 
 // drawReceiptTail draws the note, the authority's ids, what the law wants said
 // and the client's own words.
-func (c *composition) drawReceiptTail() {
-	c.drawNote()
-	small := c.smallPen()
-	for _, f := range c.authorityFacts() {
-		c.centre("P", small, words.Join(": ", f.label, f.value))
+func (t receipt) drawReceiptTail() {
+	noteText{t.c}.drawNote()
+	small := t.c.color.smallPen()
+	for _, f := range t.c.doc.authorityFacts() {
+		t.centre("P", small, words.Join(": ", f.label, f.value))
 	}
-	for _, paragraph := range c.closing() {
-		c.centre("P", small, paragraph.text)
+	for _, paragraph := range t.c.closing() {
+		t.centre("P", small, paragraph.text)
 	}
-	for _, line := range typeset.CleanLines(c.v.Branding.Footer) {
-		c.centre("P", small, line)
+	for _, line := range typeset.CleanLines(t.c.doc.v.Branding.Footer) {
+		t.centre("P", small, line)
 	}
 }

@@ -35,43 +35,43 @@ const (
 
 // drawLines draws every item, with sums carried over page breaks.
 func (c *composition) drawLines() error {
-	t := &linesTable{c: c, body: c.bodyPen(), decimals: words.DecimalsOf(c.currency)}
+	t := &linesTable{c: c, body: c.color.bodyPen(), decimals: words.DecimalsOf(c.doc.currency)}
 	t.measure()
 	carry := t.carryHeight()
-	c.begin("Table")
-	defer c.done()
+	c.on.begin("Table")
+	defer c.on.done()
 	c.enter = func() {
-		c.asArtifact(func() {
+		c.on.asArtifact(func() {
 			t.drawHeader()
 			if t.drawn > 0 {
-				t.drawCarry(c.words.Brought)
+				t.drawCarry(c.doc.words.Brought)
 			}
 		})
 		c.end = c.contentEnd() - carry
 	}
 	c.leave = func() {
 		if t.drawn > 0 {
-			c.asArtifact(func() { t.drawCarry(c.words.Carried) })
+			c.on.asArtifact(func() { t.drawCarry(c.doc.words.Carried) })
 		}
 	}
-	if c.y+t.headerHeight()+4*c.lead(t.body)+carry > c.end { // not the head of a table alone at the foot of a page
+	if c.y+t.headerHeight()+4*c.on.lead(t.body)+carry > c.end { // not the head of a table alone at the foot of a page
 		c.newPage()
 	}
-	c.within("TR", t.drawHeader)
+	c.on.within("TR", t.drawHeader)
 	c.end = c.contentEnd() - carry
-	items := c.v.Transaction.Items
+	items := c.doc.v.Transaction.Items
 	for i := range items {
 		if i%64 == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
 		below := length(0)
 		if i > 0 && i == len(items)-1 { // the totals take an item with them to a new page
-			below = c.totalsHeight(c.totalRows()) + c.space(sectionGap) - carry
+			below = c.sums().totalsHeight(c.doc.totalRows()) + c.on.space(sectionGap) - carry
 		}
-		c.within("TR", func() { t.drawRow(&items[i], &c.v.Totals.Lines[i], below) })
+		c.on.within("TR", func() { t.drawRow(&items[i], &c.doc.v.Totals.Lines[i], below) })
 	}
 	c.leave, c.enter, c.end = nil, nil, c.contentEnd()
-	c.y += c.space(sectionGap)
+	c.y += c.on.space(sectionGap)
 	return nil
 }
 
@@ -82,7 +82,7 @@ type cells struct {
 }
 
 func (t *linesTable) cells(item *transaction.Item, line *transaction.Line) cells {
-	f := &t.c.words.Format
+	f := &t.c.doc.words.Format
 	out := cells{
 		number:   f.Digits(itoa(item.Number), 0),
 		quantity: f.Number(item.Quantity),
@@ -110,19 +110,19 @@ type widths struct {
 // measure sets the columns. Where figures are so wide that no description would
 // fit beside them, everything is drawn smaller.
 func (t *linesTable) measure() {
-	c, w, head := t.c, &t.c.words, t.c.labelPen()
+	c, w, head := t.c, &t.c.doc.words, t.c.color.labelPen()
 	for {
 		m := t.measureItems()
-		m.net = max(m.net, c.width(t.strong(), w.Format.Amount(c.v.Totals.Net, t.decimals)), c.width(head, w.Net))
-		m.amount = max(m.amount, c.width(t.strong(), w.Format.Amount(c.v.Totals.Gross, t.decimals)), c.width(head, w.Amount))
-		m.price = max(m.price, c.width(head, w.UnitPrice))
+		m.net = max(m.net, c.on.width(t.strong(), w.Format.Amount(c.doc.v.Totals.Net, t.decimals)), c.on.width(head, w.Net))
+		m.amount = max(m.amount, c.on.width(t.strong(), w.Format.Amount(c.doc.v.Totals.Gross, t.decimals)), c.on.width(head, w.Amount))
+		m.price = max(m.price, c.on.width(head, w.UnitPrice))
 		if !t.mixed && t.mode != "" {
-			m.price = max(m.price, c.width(c.smallPen(), t.modeWord(t.mode)))
+			m.price = max(m.price, c.on.width(c.color.smallPen(), t.modeWord(t.mode)))
 		}
-		m.tax = max(m.tax, c.width(head, w.Tax))
-		m.number = max(m.number, c.width(head, w.Line))
+		m.tax = max(m.tax, c.on.width(head, w.Tax))
+		m.number = max(m.number, c.on.width(head, w.Line))
 		t.fraction = m.fraction
-		t.place(m, max(m.whole+m.fraction, c.width(head, w.Quantity)))
+		t.place(m, max(m.whole+m.fraction, c.on.width(head, w.Quantity)))
 		if t.description.width >= 34*millimetre || t.body.size <= 4*point {
 			return
 		}
@@ -134,21 +134,21 @@ func (t *linesTable) measureItems() widths {
 	c := t.c
 	var m widths
 	t.taxed, t.mode, t.mixed = false, "", false
-	for i := range c.v.Transaction.Items {
-		item := &c.v.Transaction.Items[i]
-		f := t.cells(item, &c.v.Totals.Lines[i])
+	for i := range c.doc.v.Transaction.Items {
+		item := &c.doc.v.Transaction.Items[i]
+		f := t.cells(item, &c.doc.v.Totals.Lines[i])
 		t.note(item)
-		left, right := cutQuantity(f.quantity, c.words.Decimal())
-		m.number = max(m.number, c.width(t.body, f.number))
-		m.whole = max(m.whole, c.width(t.body, left))
-		m.fraction = max(m.fraction, c.width(t.body, right))
-		m.unit = max(m.unit, c.width(t.body, f.unit))
+		left, right := cutQuantity(f.quantity, c.doc.words.Decimal())
+		m.number = max(m.number, c.on.width(t.body, f.number))
+		m.whole = max(m.whole, c.on.width(t.body, left))
+		m.fraction = max(m.fraction, c.on.width(t.body, right))
+		m.unit = max(m.unit, c.on.width(t.body, f.unit))
 		t.units = t.units || f.unit != "" // one may have no width: a lone accent
-		m.price = max(m.price, c.width(t.body, f.price))
-		m.net = max(m.net, c.width(t.body, f.net))
-		m.amount = max(m.amount, c.width(t.body, f.amount))
+		m.price = max(m.price, c.on.width(t.body, f.price))
+		m.net = max(m.net, c.on.width(t.body, f.net))
+		m.amount = max(m.amount, c.on.width(t.body, f.amount))
 		for _, rate := range f.rates {
-			m.tax = max(m.tax, c.width(t.body, rate))
+			m.tax = max(m.tax, c.on.width(t.body, rate))
 		}
 	}
 	return m
@@ -156,7 +156,7 @@ func (t *linesTable) measureItems() widths {
 
 // place computes the columns from the end to the beginning of the line.
 func (t *linesTable) place(m widths, quantity length) {
-	x := t.c.paper.right()
+	x := t.c.on.paper.right()
 	take := func(width length) column {
 		x -= width
 		col := column{x: x, width: width, align: figures}
@@ -164,7 +164,7 @@ func (t *linesTable) place(m widths, quantity length) {
 		return col
 	}
 	t.amount = take(m.amount)
-	if !t.c.v.bare() {
+	if !t.c.doc.v.bare() {
 		t.net = take(m.net)
 	}
 	if t.taxed {
@@ -177,7 +177,7 @@ func (t *linesTable) place(m widths, quantity length) {
 		x -= width + 3500
 	}
 	t.quantity = take(quantity)
-	t.number = column{x: t.c.paper.side, width: m.number, align: figures}
+	t.number = column{x: t.c.on.paper.side, width: m.number, align: figures}
 	from := t.number.x + m.number + columnGap
 	t.description = column{x: from, width: x - from}
 }
@@ -212,53 +212,53 @@ func priceMode(item *transaction.Item) string {
 func (t *linesTable) modeWord(mode string) string {
 	switch mode {
 	case transaction.Included:
-		return t.c.words.TaxIncluded
+		return t.c.doc.words.TaxIncluded
 	case transaction.Added:
-		return t.c.words.TaxExcluded
+		return t.c.doc.words.TaxExcluded
 	}
 	return ""
 }
 
-func (t *linesTable) strong() pen { return pen{typeset.Medium, t.body.size, t.c.ink} }
+func (t *linesTable) strong() pen { return pen{typeset.Medium, t.body.size, t.c.color.ink} }
 
-func (t *linesTable) headerHeight() length { return 2*t.c.lead(t.c.labelPen()) + 5*point }
+func (t *linesTable) headerHeight() length { return 2*t.c.on.lead(t.c.color.labelPen()) + 5*point }
 
 func (t *linesTable) drawHeader() {
-	c, p := t.c, t.c.labelPen()
+	c, p := t.c, t.c.color.labelPen()
 	if c.template == Modern {
-		height := c.lead(p) + 6*point
+		height := c.on.lead(p) + 6*point
 		if !t.mixed && t.mode != "" {
-			height += c.lead(p)
+			height += c.on.lead(p)
 		}
-		c.box(rectangle{c.paper.side - 2*millimetre, c.y - 1*point, c.paper.room() + 4*millimetre, height}, c.tint)
+		c.on.box(rectangle{c.on.paper.side - 2*millimetre, c.y - 1*point, c.on.paper.room() + 4*millimetre, height}, c.color.tint)
 		c.y += 2 * point
-		p.color = c.ink
+		p.color = c.color.ink
 	}
-	y := c.y + c.base(p)
+	y := c.y + c.on.base(p)
 	head := func(col *column, text string) {
-		c.within("TH", func() { c.textIn(p, col, y, text) }).heads(scopeColumn)
+		c.on.within("TH", func() { c.on.textIn(p, col, y, text) }).heads(scopeColumn)
 	}
-	head(&t.number, c.words.Line)
-	head(&t.description, c.words.Description)
-	head(&t.quantity, c.words.Quantity)
-	c.within("TH", func() {
+	head(&t.number, c.doc.words.Line)
+	head(&t.description, c.doc.words.Description)
+	head(&t.quantity, c.doc.words.Quantity)
+	c.on.within("TH", func() {
 		moded := !t.mixed && t.mode != ""
-		c.lineIn(&blockLine{pen: p, text: c.words.UnitPrice, more: moded}, &t.price, y)
+		c.on.lineIn(&blockLine{pen: p, text: c.doc.words.UnitPrice, more: moded}, &t.price, y)
 		if moded {
-			c.textIn(c.smallPen(), &t.price, y+c.lead(p), t.modeWord(t.mode))
-			c.y += c.lead(p)
+			c.on.textIn(c.color.smallPen(), &t.price, y+c.on.lead(p), t.modeWord(t.mode))
+			c.y += c.on.lead(p)
 		}
 	}).heads(scopeColumn)
 	if t.taxed {
-		head(&t.tax, c.words.Tax)
+		head(&t.tax, c.doc.words.Tax)
 	}
-	if !c.v.bare() {
-		head(&t.net, c.words.Net)
+	if !c.doc.v.bare() {
+		head(&t.net, c.doc.words.Net)
 	}
-	head(&t.amount, c.words.Amount)
-	c.y += c.lead(p) + 3*point
+	head(&t.amount, c.doc.words.Amount)
+	c.y += c.on.lead(p) + 3*point
 	if c.template != Modern {
-		c.rule(c.paper.side, c.y, c.paper.room(), stroke{800, c.accent})
+		c.on.rule(c.on.paper.side, c.y, c.on.paper.room(), stroke{800, c.color.accent})
 		c.y += 800
 	}
 }
@@ -268,14 +268,14 @@ func (t *linesTable) drawHeader() {
 func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, below length) {
 	c := t.c
 	f := t.cells(item, line)
-	muted := pen{typeset.Regular, t.body.size, c.muted}
+	muted := pen{typeset.Regular, t.body.size, c.color.muted}
 	one := func(col column, p pen, text string) column {
-		col.lines = block{{pen: p, text: text, lead: c.lead(p), tag: c.tag}}
+		col.lines = block{{pen: p, text: text, lead: c.on.lead(p), tag: c.on.tag}}
 		return col
 	}
 	columns := make([]column, 0, 8)
 	cell := func(make func() column) {
-		c.within("TD", func() { columns = append(columns, make()) })
+		c.on.within("TD", func() { columns = append(columns, make()) })
 	}
 	cell(func() column { return one(t.number, muted, f.number) })
 	cell(func() column { return t.describe(item, line) })
@@ -286,14 +286,14 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 		quantity, unit := t.quantityColumn(f.quantity), t.unit
 		quantity.lines[0].more = true
 		columns = append(columns, quantity)
-		unit.lines.add(c, muted, f.unit, unitWidthMax)
+		unit.lines.add(&c.on, muted, f.unit, unitWidthMax)
 		return unit
 	})
 	cell(func() column {
 		price := one(t.price, t.body, f.price)
 		if t.mixed {
-			small := c.smallPen()
-			price.lines.add(c, small, t.modeWord(priceMode(item)), t.price.width+columnGap)
+			small := c.color.smallPen()
+			price.lines.add(&c.on, small, t.modeWord(priceMode(item)), t.price.width+columnGap)
 		}
 		return price
 	})
@@ -301,12 +301,12 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 		cell(func() column {
 			rates := t.tax
 			for _, rate := range f.rates {
-				rates.lines = append(rates.lines, blockLine{pen: t.body, text: rate, lead: c.lead(t.body), tag: c.tag})
+				rates.lines = append(rates.lines, blockLine{pen: t.body, text: rate, lead: c.on.lead(t.body), tag: c.on.tag})
 			}
 			return rates
 		})
 	}
-	if !c.v.bare() {
+	if !c.doc.v.bare() {
 		cell(func() column { return one(t.net, t.body, f.net) })
 	}
 	cell(func() column { return one(t.amount, t.body, f.amount) })
@@ -316,7 +316,7 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 		height = max(height, col.lines.height())
 	}
 	height += 2 * rowPadding
-	if room := c.end - c.paper.top - 40*millimetre; height+below <= room || below == 0 {
+	if room := c.end - c.on.paper.top - 40*millimetre; height+below <= room || below == 0 {
 		c.need(min(height+below, room))
 	} else {
 		c.need(min(height, room))
@@ -324,7 +324,7 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 	c.y += rowPadding
 	c.drawColumns(columns...)
 	c.y += rowPadding
-	c.rule(c.paper.side, c.y, c.paper.room(), stroke{350, c.hair})
+	c.on.rule(c.on.paper.side, c.y, c.on.paper.room(), stroke{350, c.color.hair})
 	t.drawn++
 	t.netSum += line.Net
 	t.amountSum += line.Gross
@@ -333,51 +333,51 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 // describe is the cell with an item's name, description, discount and codes.
 func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) column {
 	c, col := t.c, t.description
-	small := c.smallPen()
+	small := c.color.smallPen()
 	small.size = min(captionSize, t.body.size)
 	name := typeset.Clean(item.Name)
-	col.lines.add(c, t.body, name, col.width)
+	col.lines.add(&c.on, t.body, name, col.width)
 	if d := typeset.Clean(item.Description); d != name {
-		col.lines.add(c, small, d, col.width)
+		col.lines.add(&c.on, small, d, col.width)
 	}
-	if span := c.span(item.Period); span != "" {
-		col.lines.add(c, small, words.Join(" ", c.words.Period, span), col.width)
+	if span := c.doc.span(item.Period); span != "" {
+		col.lines.add(&c.on, small, words.Join(" ", c.doc.words.Period, span), col.width)
 	}
 	if item.Extra != nil && item.Extra.Rate != nil {
-		col.lines.add(c, small, c.words.Format.Percent(*item.Extra.Rate), col.width)
+		col.lines.add(&c.on, small, c.doc.words.Format.Percent(*item.Extra.Rate), col.width)
 	}
-	col.lines.add(c, small, c.discount(item, line), col.width)
-	col.lines.add(c, small, t.codes(item), col.width)
+	col.lines.add(&c.on, small, c.doc.discount(item, line), col.width)
+	col.lines.add(&c.on, small, t.codes(item), col.width)
 	return col
 }
 
 // quantityColumn aligns a quantity on its decimal sign.
 func (t *linesTable) quantityColumn(quantity string) column {
 	c, col := t.c, t.quantity
-	_, fraction := cutQuantity(quantity, c.words.Decimal())
-	if spare := t.fraction - c.width(t.body, fraction); spare > 0 {
-		if c.rtl {
+	_, fraction := cutQuantity(quantity, c.doc.words.Decimal())
+	if spare := t.fraction - c.on.width(t.body, fraction); spare > 0 {
+		if c.on.rtl {
 			col.x += spare
 		} else {
 			col.width -= spare
 		}
 	}
-	col.lines = block{{pen: t.body, text: quantity, lead: c.lead(t.body), tag: c.tag}}
+	col.lines = block{{pen: t.body, text: quantity, lead: c.on.lead(t.body), tag: c.on.tag}}
 	return col
 }
 
 // discount is what was taken from the line, so that quantity, price and amount
 // can be followed.
-func (c *composition) discount(item *transaction.Item, line *transaction.Line) string {
+func (d *content) discount(item *transaction.Item, line *transaction.Line) string {
 	if line.Discount == 0 {
 		return ""
 	}
-	f := &c.words.Format
-	taken := f.Amount(-line.Discount, words.DecimalsOf(c.currency))
+	f := &d.words.Format
+	taken := f.Amount(-line.Discount, words.DecimalsOf(d.currency))
 	if item.Discount != nil && item.Discount.Rate != nil {
 		taken = f.Percent(item.Discount.Rate.Negate()) + ": " + taken
 	}
-	return words.Join(" ", c.words.Discount, taken)
+	return words.Join(" ", d.words.Discount, taken)
 }
 
 func (t *linesTable) codes(item *transaction.Item) string {
@@ -387,10 +387,10 @@ func (t *linesTable) codes(item *transaction.Item) string {
 			parts = append(parts, words.Join(" ", name, code))
 		}
 	}
-	add(t.c.words.Code, item.Code)
+	add(t.c.doc.words.Code, item.Code)
 	add("EAN", item.EAN)
 	for _, class := range item.Classifications {
-		if slices.Contains(t.c.v.Imprint.Unsaid, strings.ToUpper(class.Scheme)) {
+		if slices.Contains(t.c.doc.v.Imprint.Unsaid, strings.ToUpper(class.Scheme)) {
 			continue
 		}
 		add(class.Scheme, class.Code)
@@ -398,20 +398,20 @@ func (t *linesTable) codes(item *transaction.Item) string {
 	return strings.Join(parts, " · ")
 }
 
-func (t *linesTable) carryHeight() length { return t.c.lead(t.body) + 2*rowPadding }
+func (t *linesTable) carryHeight() length { return t.c.on.lead(t.body) + 2*rowPadding }
 
 // drawCarry draws the sums so far.
 func (t *linesTable) drawCarry(label string) {
 	c, p := t.c, t.strong()
 	c.y += rowPadding
-	c.text(p, t.description.x, c.y+c.base(p), label)
-	if !c.v.bare() {
-		c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	c.on.text(p, t.description.x, c.y+c.on.base(p), label)
+	if !c.doc.v.bare() {
+		c.on.textIn(p, &t.net, c.y+c.on.base(p), c.doc.words.Format.Amount(t.netSum, t.decimals))
 	}
-	c.textIn(p, &t.amount, c.y+c.base(p), c.words.Format.Amount(t.amountSum, t.decimals))
-	c.y += c.lead(p) + rowPadding
-	if label == c.words.Brought {
-		c.rule(c.paper.side, c.y, c.paper.room(), stroke{350, c.hair})
+	c.on.textIn(p, &t.amount, c.y+c.on.base(p), c.doc.words.Format.Amount(t.amountSum, t.decimals))
+	c.y += c.on.lead(p) + rowPadding
+	if label == c.doc.words.Brought {
+		c.on.rule(c.on.paper.side, c.y, c.on.paper.room(), stroke{350, c.color.hair})
 	}
 }
 

@@ -15,21 +15,21 @@ import (
 // code for it beside. It stands apart from the codes of authorities, which are
 // beside the parties.
 func (c *composition) drawPayments() error {
-	rows, more := c.paymentRows(), c.paymentFacts()
+	rows, more := c.doc.paymentRows(), c.doc.paymentFacts()
 	if len(rows) == 0 && len(more) == 0 {
 		return nil
 	}
 	var code *qrBlock
-	if text := c.transfer(); text != "" {
+	if text := c.doc.transfer(); text != "" {
 		var err error
-		if code, err = c.newQRBlock(&country.Code{Text: text, Title: c.words.ScanToPay, Caption: "SEPA"}); err != nil {
+		if code, err = c.newQRBlock(&country.Code{Text: text, Title: c.doc.words.ScanToPay, Caption: "SEPA"}); err != nil {
 			return err
 		}
-		c.need(code.height + c.lead(c.labelPen()) + 2*point)
+		c.need(code.height + c.on.lead(c.color.labelPen()) + 2*point)
 	}
 	top, page := c.y, len(c.sheets)
-	c.heading(c.words.Payments)
-	p := c.bodyPen()
+	c.heading(c.doc.words.Payments)
+	p := c.color.bodyPen()
 	if code != nil {
 		c.aside = code.width + 7*millimetre
 	}
@@ -43,10 +43,10 @@ func (c *composition) drawPayments() error {
 			top = c.y // the words went on behind the page
 			c.need(code.height)
 		}
-		code.draw(c, c.paper.right()-code.width, top)
+		code.draw(c, c.on.paper.right()-code.width, top)
 		c.y = max(c.y, top+code.height)
 	}
-	c.y += c.space(sectionGap)
+	c.y += c.on.space(sectionGap)
 	return nil
 }
 
@@ -55,28 +55,30 @@ func (c *composition) drawPayments() error {
 func (c *composition) drawPaymentRows(rows []fact, p pen) {
 	var widest length
 	for _, row := range rows {
-		widest = max(widest, c.width(p, row.value))
+		widest = max(widest, c.on.width(p, row.value))
 	}
-	amounts := column{x: c.paper.side + pairLabelWidth, width: widest, align: finish}
-	c.begin("Table")
-	defer c.done()
+	amounts := column{x: c.on.paper.side + pairLabelWidth, width: widest, align: finish}
+	c.on.begin("Table")
+	defer c.on.done()
 	for _, row := range rows {
-		c.need(c.lead(p) + point)
-		c.within("TR", func() {
+		c.need(c.on.lead(p) + point)
+		c.on.within("TR", func() {
 			name := p
-			name.size = c.fitted(p, row.label, pairLabelWidth-3*millimetre, 4*point) // the words of a code are longer than it
-			c.within("TH", func() { c.text(name, c.paper.side, c.y+c.base(p), c.cut(name, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
-			c.within("TD", func() { c.textIn(p, &amounts, c.y+c.base(p), row.value) })
+			name.size = c.on.fitted(p, row.label, pairLabelWidth-3*millimetre, 4*point) // the words of a code are longer than it
+			c.on.within("TH", func() {
+				c.on.text(name, c.on.paper.side, c.y+c.on.base(p), c.on.cut(name, row.label, pairLabelWidth-3*millimetre))
+			}).heads(scopeRow)
+			c.on.within("TD", func() { c.on.textIn(p, &amounts, c.y+c.on.base(p), row.value) })
 		})
-		c.y += c.lead(p) + point
+		c.y += c.on.lead(p) + point
 	}
 }
 
 // paymentRows are the ways of paying with their amounts.
-func (c *composition) paymentRows() []fact {
+func (d *content) paymentRows() []fact {
 	var out []fact
-	for _, p := range c.v.Transaction.Payments {
-		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), c.spoken(p.Code)), c.words.Money(p.Amount, c.currency)})
+	for _, p := range d.v.Transaction.Payments {
+		out = append(out, fact{words.Join(" · ", d.words.Payment(p.Type), d.spoken(p.Code)), d.words.Money(p.Amount, d.currency)})
 	}
 	return out
 }
@@ -84,8 +86,8 @@ func (c *composition) paymentRows() []fact {
 // paymentFacts are the account, what to write with a payment, until when, and on
 // which terms. The account is the payment's own, else what the data beside the
 // document says, else that of the company. Nobody pays a credit.
-func (c *composition) paymentFacts() []fact {
-	t, advice := &c.v.Transaction, &c.v.Imprint.Advice
+func (d *content) paymentFacts() []fact {
+	t, advice := &d.v.Transaction, &d.v.Imprint.Advice
 	var out []fact
 	add := func(label, value string) {
 		f := fact{label, typeset.Clean(value)}
@@ -93,30 +95,30 @@ func (c *composition) paymentFacts() []fact {
 			out = append(out, f)
 		}
 	}
-	owed := !c.isPaid() && !c.credits() && c.v.Totals.Payable() > 0
-	if account := c.account(); owed && account.Account != "" {
+	owed := !d.isPaid() && !d.credits() && d.v.Totals.Payable() > 0
+	if account := d.account(); owed && account.Account != "" {
 		add(accountLabel(account.Account), grouped(account.Account))
 		add("BIC", account.BIC)
-		add(c.words.Payee, account.Holder)
-		add(c.words.PaymentReference, account.Reference)
+		add(d.words.Payee, account.Holder)
+		add(d.words.PaymentReference, account.Reference)
 	}
 	for _, p := range t.Payments {
 		if p.IBAN != "" {
 			add(accountLabel(p.IBAN), grouped(p.IBAN))
 		}
-		add(c.words.PaymentReference, p.Reference)
+		add(d.words.PaymentReference, p.Reference)
 		if p.Debited() {
-			add(c.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
+			add(d.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
 		}
 	}
 	if owed {
-		add(c.words.DueDate, c.due())
+		add(d.words.DueDate, d.due())
 	}
-	if c.credits() {
+	if d.credits() {
 		return out
 	}
 	for i, line := range typeset.CleanLines(cmp.Or(t.PaymentTerms, advice.Terms)) {
-		label := c.words.Terms
+		label := d.words.Terms
 		if i > 0 {
 			label = ""
 		}
@@ -126,15 +128,15 @@ func (c *composition) paymentFacts() []fact {
 }
 
 // account is where the money goes that nobody has paid yet.
-func (c *composition) account() country.Advice {
-	advice, settings := c.v.Imprint.Advice, c.v.Supplier.Settings
-	if payee := c.v.Transaction.Payee; payee != nil {
+func (d *content) account() country.Advice {
+	advice, settings := d.v.Imprint.Advice, d.v.Supplier.Settings
+	if payee := d.v.Transaction.Payee; payee != nil {
 		advice.Holder = payee.Name
 		if payee.IBAN != "" {
 			advice.Account, advice.BIC = payee.IBAN, ""
 		}
 	}
-	for _, p := range c.v.Transaction.Payments {
+	for _, p := range d.v.Transaction.Payments {
 		if p.Debited() {
 			return country.Advice{} // nobody transfers what is collected
 		}
@@ -148,7 +150,7 @@ func (c *composition) account() country.Advice {
 		advice.Account = p.IBAN
 		break
 	}
-	if advice.Account == "" && len(c.v.Transaction.Payments) > 0 {
+	if advice.Account == "" && len(d.v.Transaction.Payments) > 0 {
 		advice.Account, advice.BIC = settings.Text("iban"), settings.Text("bic")
 	}
 	return advice
@@ -183,13 +185,13 @@ const pairLabelWidth = 44 * millimetre
 // pairLines are names beside their values, in two columns that keep step.
 func (c *composition) pairLines(all []fact, value pen) (labels, values block) {
 	label := value
-	label.color = c.muted
-	width := c.paper.room() - pairLabelWidth - c.aside
+	label.color = c.color.muted
+	width := c.on.paper.room() - pairLabelWidth - c.aside
 	for _, f := range all {
 		var left, right block
-		c.within("TR", func() {
-			c.within("TH", func() { left.add(c, label, f.label, pairLabelWidth-3*millimetre) }).heads(scopeRow)
-			c.within("TD", func() { right.add(c, value, f.value, width) })
+		c.on.within("TR", func() {
+			c.on.within("TH", func() { left.add(&c.on, label, f.label, pairLabelWidth-3*millimetre) }).heads(scopeRow)
+			c.on.within("TD", func() { right.add(&c.on, value, f.value, width) })
 		})
 		level([]column{{lines: left}, {lines: right}})
 		for i := range max(len(left), len(right)) {
@@ -215,11 +217,11 @@ func (c *composition) drawPairs(all []fact, value pen) {
 	if len(all) == 0 {
 		return
 	}
-	c.begin("Table")
-	defer c.done()
+	c.on.begin("Table")
+	defer c.on.done()
 	labels, values := c.pairLines(all, value)
-	c.drawColumns(column{x: c.paper.side, width: pairLabelWidth, lines: labels},
-		column{x: c.paper.side + pairLabelWidth, width: c.paper.room() - pairLabelWidth - c.aside, lines: values})
+	c.drawColumns(column{x: c.on.paper.side, width: pairLabelWidth, lines: labels},
+		column{x: c.on.paper.side + pairLabelWidth, width: c.on.paper.room() - pairLabelWidth - c.aside, lines: values})
 }
 
 // drawTail draws what closes a document: the authority's ids, what the law
@@ -227,32 +229,32 @@ func (c *composition) drawPairs(all []fact, value pen) {
 // that no last page carries a line of a seal alone.
 func (c *composition) drawTail() {
 	height := c.tailHeight()
-	if spare := c.y + height - c.end; spare > 0 && spare <= tailSlack+c.space(sectionGap)/2 {
+	if spare := c.y + height - c.end; spare > 0 && spare <= tailSlack+c.on.space(sectionGap)/2 {
 		c.end += tailSlack // a line or two may come closer to the foot, and to what stands above
 		c.y -= max(0, spare-tailSlack)
-	} else if spare > 0 && !c.fresh() && height <= c.contentEnd()-c.paper.top-15*millimetre {
+	} else if spare > 0 && !c.fresh() && height <= c.contentEnd()-c.on.paper.top-15*millimetre {
 		c.turnPage()
 	}
-	if ids := c.authorityFacts(); len(ids) > 0 {
-		c.heading(c.words.Authority)
-		p := c.bodyPen()
+	if ids := c.doc.authorityFacts(); len(ids) > 0 {
+		c.heading(c.doc.words.Authority)
+		p := c.color.bodyPen()
 		p.size = 8 * point
 		c.drawPairs(ids, p)
-		c.y += c.space(sectionGap)
+		c.y += c.on.space(sectionGap)
 	}
-	p := c.smallPen()
+	p := c.color.smallPen()
 	for _, paragraph := range c.closing() {
-		c.begin("P")
-		if c.tag != nil && paragraph.lang != "" && paragraph.lang != c.words.Tag {
-			c.tag.extra = "/Lang" + pdfText(paragraph.lang)
+		c.on.begin("P")
+		if c.on.tag != nil && paragraph.lang != "" && paragraph.lang != c.doc.words.Tag {
+			c.on.tag.extra = "/Lang" + pdfText(paragraph.lang)
 		}
-		for _, line := range c.wrap(p, paragraph.text, c.paper.room()) {
-			lead := c.leadOf(p, line)
+		for _, line := range c.on.wrap(p, paragraph.text, c.on.paper.room()) {
+			lead := c.on.leadOf(p, line)
 			c.need(lead)
-			c.text(p, c.paper.side, c.y+c.base(p), line)
+			c.on.text(p, c.on.paper.side, c.y+c.on.base(p), line)
 			c.y += lead
 		}
-		c.done()
+		c.on.done()
 		c.y += paragraph.after
 	}
 }
@@ -262,29 +264,29 @@ const tailSlack = 3 * millimetre
 
 // tailHeight measures the tail without drawing it.
 func (c *composition) tailHeight() length {
-	tag := c.tag
-	c.tag = nil // nothing that is measured is read
-	defer func() { c.tag = tag }()
+	tag := c.on.tag
+	c.on.tag = nil // nothing that is measured is read
+	defer func() { c.on.tag = tag }()
 	var height length
-	if ids := c.authorityFacts(); len(ids) > 0 {
-		p := c.bodyPen()
+	if ids := c.doc.authorityFacts(); len(ids) > 0 {
+		p := c.color.bodyPen()
 		p.size = 8 * point
 		labels, _ := c.pairLines(ids, p)
-		height += c.lead(c.labelPen()) + 2*point + labels.height() + c.space(sectionGap)
+		height += c.on.lead(c.color.labelPen()) + 2*point + labels.height() + c.on.space(sectionGap)
 	}
-	p := c.smallPen()
+	p := c.color.smallPen()
 	for _, paragraph := range c.closing() {
-		height += length(len(c.wrap(p, paragraph.text, c.paper.room())))*c.lead(p) + paragraph.after
+		height += length(len(c.on.wrap(p, paragraph.text, c.on.paper.room())))*c.on.lead(p) + paragraph.after
 	}
 	return height
 }
 
-func (c *composition) authorityFacts() []fact {
+func (d *content) authorityFacts() []fact {
 	var out []fact
-	for _, id := range c.v.Imprint.Identifiers {
+	for _, id := range d.v.Imprint.Identifiers {
 		label := typeset.Clean(id.Label)
 		if label == "" {
-			label = c.words.AuthorityID
+			label = d.words.AuthorityID
 		}
 		if value := typeset.Clean(id.Value); value != "" {
 			out = append(out, fact{label, value})
@@ -303,23 +305,23 @@ type closingParagraph struct {
 // closing is what stands in small letters at the end.
 func (c *composition) closing() []closingParagraph {
 	var out []closingParagraph
-	for _, text := range c.v.Imprint.Texts {
+	for _, text := range c.doc.v.Imprint.Texts {
 		for _, line := range typeset.CleanLines(text) {
-			out = append(out, closingParagraph{text: line, lang: strings.ToLower(c.v.Imprint.Language)})
+			out = append(out, closingParagraph{text: line, lang: strings.ToLower(c.doc.v.Imprint.Language)})
 		}
 		if len(out) > 0 {
 			out[len(out)-1].after = 1500
 		}
 	}
-	if number := typeset.Clean(c.v.UniqueNumber); number != "" && number != typeset.Clean(c.v.Transaction.Number) {
-		out = append(out, closingParagraph{text: words.Join(" ", c.words.UniqueNumber, number)})
+	if number := typeset.Clean(c.doc.v.UniqueNumber); number != "" && number != typeset.Clean(c.doc.v.Transaction.Number) {
+		out = append(out, closingParagraph{text: words.Join(" ", c.doc.words.UniqueNumber, number)})
 	}
-	if len(c.missing) > 0 {
-		names := make([]string, len(c.missing))
-		for i, script := range c.missing {
-			names[i] = words.ScriptName(c.words.Tag, script)
+	if len(c.on.missing) > 0 {
+		names := make([]string, len(c.on.missing))
+		for i, script := range c.on.missing {
+			names[i] = words.ScriptName(c.doc.words.Tag, script)
 		}
-		out = append(out, closingParagraph{text: fmt.Sprintf(c.words.Transliterated, strings.Join(names, ", "))})
+		out = append(out, closingParagraph{text: fmt.Sprintf(c.doc.words.Transliterated, strings.Join(names, ", "))})
 	}
 	return out
 }

@@ -20,29 +20,34 @@ const (
 	totalsWidth  = 70 * millimetre
 )
 
+// sums draws the totals and the taxes by rate.
+type sums struct{ c *composition }
+
+func (c *composition) sums() sums { return sums{c} }
+
 // drawTotals draws the totals at the end of the lines and, beside them, the
 // taxes by rate.
-func (c *composition) drawTotals() {
-	groups := c.taxGroups()
-	rows := c.totalRows()
-	c.need(max(c.totalsHeight(rows), 4*c.lead(c.bodyPen())))
-	top, page := c.y, len(c.sheets)
-	place := rectangle{x: c.paper.right() - totalsWidth, width: totalsWidth}
-	if c.template == Modern {
-		c.box(rectangle{place.x - 3*millimetre, c.y - point, totalsWidth + 5*millimetre, c.totalsHeight(rows) + 8*point}, c.tint)
-		c.y += 3 * point
+func (s sums) drawTotals() {
+	groups := s.c.doc.taxGroups()
+	rows := s.c.doc.totalRows()
+	s.c.need(max(s.totalsHeight(rows), 4*s.c.on.lead(s.c.color.bodyPen())))
+	top, page := s.c.y, len(s.c.sheets)
+	place := rectangle{x: s.c.on.paper.right() - totalsWidth, width: totalsWidth}
+	if s.c.template == Modern {
+		s.c.on.box(rectangle{place.x - 3*millimetre, s.c.y - point, totalsWidth + 5*millimetre, s.totalsHeight(rows) + 8*point}, s.c.color.tint)
+		s.c.y += 3 * point
 	}
-	c.drawTotalRows(rows, place)
-	if c.template == Modern {
-		c.y += 5 * point
+	s.drawTotalRows(rows, place)
+	if s.c.template == Modern {
+		s.c.y += 5 * point
 	}
-	below := c.y
-	c.y = top
-	c.drawTaxSummary(groups, rectangle{x: c.paper.side, width: summaryWidth})
-	if len(c.sheets) == page {
-		c.y = max(c.y, below)
+	below := s.c.y
+	s.c.y = top
+	s.drawTaxSummary(groups, rectangle{x: s.c.on.paper.side, width: summaryWidth})
+	if len(s.c.sheets) == page {
+		s.c.y = max(s.c.y, below)
 	}
-	c.y += c.space(sectionGap)
+	s.c.y += s.c.on.space(sectionGap)
 }
 
 // totalRow is one of the sums at the end.
@@ -51,57 +56,57 @@ type totalRow struct {
 	strong       bool
 }
 
-func (c *composition) totalRows() []totalRow {
-	t, w := &c.v.Totals, &c.words
+func (d *content) totalRows() []totalRow {
+	t, w := &d.v.Totals, &d.words
 	rows := []totalRow{
-		{label: w.NetTotal, value: w.Money(t.Net, c.currency)},
-		{label: w.TaxTotal, value: w.Money(c.taxTotal(), c.currency)},
-		{label: w.Total, value: w.Money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
+		{label: w.NetTotal, value: w.Money(t.Net, d.currency)},
+		{label: w.TaxTotal, value: w.Money(d.taxTotal(), d.currency)},
+		{label: w.Total, value: w.Money(t.Gross, d.currency), strong: t.Withheld == 0 && d.v.Rounding == 0},
 	}
-	if c.v.bare() {
+	if d.v.bare() {
 		rows = rows[2:]
 	}
-	if c.v.Rounding != 0 {
-		rows[len(rows)-1].value = w.Money(t.Gross-c.v.Rounding, c.currency)
-		rows = append(rows, totalRow{label: w.Rounding, value: w.Money(c.v.Rounding, c.currency)})
+	if d.v.Rounding != 0 {
+		rows[len(rows)-1].value = w.Money(t.Gross-d.v.Rounding, d.currency)
+		rows = append(rows, totalRow{label: w.Rounding, value: w.Money(d.v.Rounding, d.currency)})
 	}
 	if t.Withheld != 0 {
-		rows = append(rows, totalRow{label: w.Withheld, value: w.Money(-t.Withheld, c.currency)})
+		rows = append(rows, totalRow{label: w.Withheld, value: w.Money(-t.Withheld, d.currency)})
 	}
-	if t.Withheld != 0 || c.v.Rounding != 0 {
+	if t.Withheld != 0 || d.v.Rounding != 0 {
 		label := w.Payable
-		if c.credits() {
+		if d.credits() {
 			label = w.Refund
 		}
-		rows = append(rows, totalRow{label: label, value: w.Money(t.Payable(), c.currency), strong: true})
+		rows = append(rows, totalRow{label: label, value: w.Money(t.Payable(), d.currency), strong: true})
 	}
-	tx := &c.v.Transaction
-	if tx.ExchangeRate == nil || c.v.bare() || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
+	tx := &d.v.Transaction
+	if tx.ExchangeRate == nil || d.v.bare() || d.v.LocalCurrency == "" || d.v.LocalCurrency == d.currency {
 		return rows
 	}
-	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
-	local := words.Exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
-	if c.v.Imprint.LocalTax != nil {
-		local = big.NewInt(*c.v.Imprint.LocalTax)
+	rate := fmt.Sprintf("1 %s = %s %s", d.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(d.v.LocalCurrency))
+	local := words.Exchanged(d.taxTotal(), d.currency, *tx.ExchangeRate, d.v.LocalCurrency)
+	if d.v.Imprint.LocalTax != nil {
+		local = big.NewInt(*d.v.Imprint.LocalTax)
 	}
-	value := w.Digits(local.String(), words.DecimalsOf(c.v.LocalCurrency)) + words.NBSP + typeset.Clean(c.v.LocalCurrency)
+	value := w.Digits(local.String(), words.DecimalsOf(d.v.LocalCurrency)) + words.NBSP + typeset.Clean(d.v.LocalCurrency)
 	return append(rows,
-		totalRow{label: words.Join(" ", w.ExchangeRate, c.day(tx.ExchangeRateDate)), value: rate},
-		totalRow{label: fmt.Sprintf(w.TaxIn, typeset.Clean(c.v.LocalCurrency)), value: value})
+		totalRow{label: words.Join(" ", w.ExchangeRate, d.day(tx.ExchangeRateDate)), value: rate},
+		totalRow{label: fmt.Sprintf(w.TaxIn, typeset.Clean(d.v.LocalCurrency)), value: value})
 }
 
-func (c *composition) totalPens(row totalRow) (label, value pen) {
+func (s sums) totalPens(row totalRow) (label, value pen) {
 	if row.strong {
-		return pen{typeset.Medium, 10 * point, c.ink}, pen{typeset.Medium, 14 * point, c.accent}
+		return pen{typeset.Medium, 10 * point, s.c.color.ink}, pen{typeset.Medium, 14 * point, s.c.color.accent}
 	}
-	return pen{typeset.Regular, c.bodyPen().size, c.muted}, c.bodyPen()
+	return pen{typeset.Regular, s.c.color.bodyPen().size, s.c.color.muted}, s.c.color.bodyPen()
 }
 
-func (c *composition) totalsHeight(rows []totalRow) length {
+func (s sums) totalsHeight(rows []totalRow) length {
 	var height length
 	for _, row := range rows {
-		_, p := c.totalPens(row)
-		height += c.lead(p) + 2*point
+		_, p := s.totalPens(row)
+		height += s.c.on.lead(p) + 2*point
 		if row.strong {
 			height += 6 * point
 		}
@@ -109,25 +114,25 @@ func (c *composition) totalsHeight(rows []totalRow) length {
 	return height
 }
 
-func (c *composition) drawTotalRows(rows []totalRow, place rectangle) {
-	c.begin("Table")
-	defer c.done()
+func (s sums) drawTotalRows(rows []totalRow, place rectangle) {
+	s.c.on.begin("Table")
+	defer s.c.on.done()
 	for _, row := range rows {
-		label, value := c.totalPens(row)
+		label, value := s.totalPens(row)
 		if row.strong {
-			c.y += 2 * point
-			c.rule(place.x, c.y, place.width, stroke{800, c.accent})
-			c.y += 4 * point
+			s.c.y += 2 * point
+			s.c.on.rule(place.x, s.c.y, place.width, stroke{800, s.c.color.accent})
+			s.c.y += 4 * point
 		}
-		label.size = c.fitted(label, row.label, place.width*6/10, captionSize) // some languages need more words
-		room := place.width - 4*millimetre - c.width(label, row.label)
-		value.size = c.fitted(value, row.value, max(room, 1), 4*point) // sums of twenty digits exist
-		base := c.y + max(c.base(label), c.base(value))
-		c.within("TR", func() {
-			c.within("TH", func() { c.text(label, place.x, base, row.label) }).heads(scopeRow)
-			c.within("TD", func() { c.textRight(value, place.x+place.width, base, row.value) })
+		label.size = s.c.on.fitted(label, row.label, place.width*6/10, captionSize) // some languages need more words
+		room := place.width - 4*millimetre - s.c.on.width(label, row.label)
+		value.size = s.c.on.fitted(value, row.value, max(room, 1), 4*point) // sums of twenty digits exist
+		base := s.c.y + max(s.c.on.base(label), s.c.on.base(value))
+		s.c.on.within("TR", func() {
+			s.c.on.within("TH", func() { s.c.on.text(label, place.x, base, row.label) }).heads(scopeRow)
+			s.c.on.within("TD", func() { s.c.on.textRight(value, place.x+place.width, base, row.value) })
 		})
-		c.y = base + (c.lead(value) - c.base(value)) + 2*point
+		s.c.y = base + (s.c.on.lead(value) - s.c.on.base(value)) + 2*point
 	}
 }
 
@@ -139,46 +144,46 @@ type taxTable struct {
 }
 
 // drawTaxSummary draws what was taxed at which rate.
-func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
+func (s sums) drawTaxSummary(groups []taxGroup, place rectangle) {
 	if len(groups) == 0 {
 		return
 	}
-	t := c.measureTaxes(groups, place)
+	t := s.measureTaxes(groups, place)
 	p := t.head
 	header := func() {
 		head := func(col *column, text string) {
-			c.within("TH", func() { c.textIn(p, col, c.y+c.base(p), text) }).heads(scopeColumn)
+			s.c.on.within("TH", func() { s.c.on.textIn(p, col, s.c.y+s.c.on.base(p), text) }).heads(scopeColumn)
 		}
-		head(&t.name, c.words.TaxSummary)
-		head(&t.base, c.words.Taxable)
-		head(&t.tax, c.words.TaxAmount)
-		c.y += c.lead(p) + 2*point
-		c.rule(place.x, c.y, place.width, stroke{500, c.hair})
-		c.y += 500
+		head(&t.name, s.c.doc.words.TaxSummary)
+		head(&t.base, s.c.doc.words.Taxable)
+		head(&t.tax, s.c.doc.words.TaxAmount)
+		s.c.y += s.c.on.lead(p) + 2*point
+		s.c.on.rule(place.x, s.c.y, place.width, stroke{500, s.c.color.hair})
+		s.c.y += 500
 	}
-	c.begin("Table")
-	defer c.done()
-	c.within("TR", header)
-	c.enter = func() { c.asArtifact(header) }
+	s.c.on.begin("Table")
+	defer s.c.on.done()
+	s.c.on.within("TR", header)
+	s.c.enter = func() { s.c.on.asArtifact(header) }
 	for _, g := range groups {
-		c.within("TR", func() { c.drawTaxGroup(g, t) })
+		s.c.on.within("TR", func() { s.drawTaxGroup(g, t) })
 	}
-	c.enter = nil
+	s.c.enter = nil
 }
 
-func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable {
-	w, decimals := &c.words, words.DecimalsOf(c.currency)
-	t := taxTable{place: place, head: c.labelPen(), body: c.bodyPen()}
+func (s sums) measureTaxes(groups []taxGroup, place rectangle) taxTable {
+	w, decimals := &s.c.doc.words, words.DecimalsOf(s.c.doc.currency)
+	t := taxTable{place: place, head: s.c.color.labelPen(), body: s.c.color.bodyPen()}
 	for {
-		base, tax := c.width(t.head, w.Taxable), c.width(t.head, w.TaxAmount)
+		base, tax := s.c.on.width(t.head, w.Taxable), s.c.on.width(t.head, w.TaxAmount)
 		for _, g := range groups {
-			base = max(base, c.width(t.body, w.Format.Amount(g.base, decimals)))
-			tax = max(tax, c.width(t.body, w.Format.Amount(-g.tax, decimals)))
+			base = max(base, s.c.on.width(t.body, w.Format.Amount(g.base, decimals)))
+			tax = max(tax, s.c.on.width(t.body, w.Format.Amount(-g.tax, decimals)))
 		}
 		t.tax = column{x: place.x + place.width - tax, width: tax, align: figures}
 		t.base = column{x: t.tax.x - columnGap - base, width: base, align: figures}
 		t.name = column{x: place.x, width: t.base.x - columnGap - place.x}
-		if t.name.width >= max(18*millimetre, c.width(t.head, w.TaxSummary)) || t.body.size <= 4*point {
+		if t.name.width >= max(18*millimetre, s.c.on.width(t.head, w.TaxSummary)) || t.body.size <= 4*point {
 			t.name.width = max(t.name.width, 10*millimetre)
 			return t
 		}
@@ -187,44 +192,44 @@ func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable 
 	}
 }
 
-func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
-	body, small := t.body, c.smallPen()
+func (s sums) drawTaxGroup(g taxGroup, t taxTable) {
+	body, small := t.body, s.c.color.smallPen()
 	small.size = min(small.size, body.size)
-	f, decimals := &c.words.Format, words.DecimalsOf(c.currency)
-	name, detail := c.groupName(g)
+	f, decimals := &s.c.doc.words.Format, words.DecimalsOf(s.c.doc.currency)
+	name, detail := s.c.doc.groupName(g)
 	lines := t.name
-	c.within("TH", func() {
-		lines.lines.add(c, body, name, lines.width)
-		lines.lines.add(c, small, detail, lines.width)
+	s.c.on.within("TH", func() {
+		lines.lines.add(&s.c.on, body, name, lines.width)
+		lines.lines.add(&s.c.on, small, detail, lines.width)
 	}).heads(scopeRow)
-	c.need(lines.lines.height() + 2*rowPadding)
-	c.y += rowPadding
+	s.c.need(lines.lines.height() + 2*rowPadding)
+	s.c.y += rowPadding
 	tax := g.tax
 	if g.withheld {
 		tax = -tax
 	}
-	c.within("TD", func() { c.textIn(body, &t.base, c.y+c.base(body), f.Amount(g.base, decimals)) })
-	c.within("TD", func() { c.textIn(body, &t.tax, c.y+c.base(body), f.Amount(tax, decimals)) })
-	c.drawColumns(lines)
-	c.y += rowPadding
-	c.rule(t.place.x, c.y, t.place.width, stroke{350, c.hair})
+	s.c.on.within("TD", func() { s.c.on.textIn(body, &t.base, s.c.y+s.c.on.base(body), f.Amount(g.base, decimals)) })
+	s.c.on.within("TD", func() { s.c.on.textIn(body, &t.tax, s.c.y+s.c.on.base(body), f.Amount(tax, decimals)) })
+	s.c.drawColumns(lines)
+	s.c.y += rowPadding
+	s.c.on.rule(t.place.x, s.c.y, t.place.width, stroke{350, s.c.color.hair})
 }
 
 // groupName says what a row of the summary is, and why it is not an ordinary one.
-func (c *composition) groupName(g taxGroup) (name, detail string) {
+func (d *content) groupName(g taxGroup) (name, detail string) {
 	if g.withheld {
 		kind := g.kind
 		if kind == transaction.Withholding { // nobody said which tax: the word is in the label
 			kind = ""
 		}
-		return words.Join(" ", c.words.Withheld, kind) + words.NBSP + g.rate, typeset.Clean(c.spoken(g.code))
+		return words.Join(" ", d.words.Withheld, kind) + words.NBSP + g.rate, typeset.Clean(d.spoken(g.code))
 	}
-	return c.words.Regime(g.regime) + words.NBSP + g.rate, words.Join(" · ", c.words.TaxType(g.kind), c.spoken(g.code))
+	return d.words.Regime(g.regime) + words.NBSP + g.rate, words.Join(" · ", d.words.TaxType(g.kind), d.spoken(g.code))
 }
 
 // spoken is a code of the country with what it means.
-func (c *composition) spoken(code string) string {
-	return words.Join(" – ", code, c.v.Imprint.Words[code])
+func (d *content) spoken(code string) string {
+	return words.Join(" – ", code, d.v.Imprint.Words[code])
 }
 
 // taxGroup is a row of the tax summary: what was taxed alike.
@@ -236,15 +241,15 @@ type taxGroup struct {
 }
 
 // taxGroups sums lines by tax, what is withheld last, high rates first.
-func (c *composition) taxGroups() []taxGroup {
+func (d *content) taxGroups() []taxGroup {
 	type key struct{ regime, kind, code, rate string }
-	f, items, lines := &c.words.Format, c.v.Transaction.Items, c.v.Totals.Lines
+	f, items, lines := &d.words.Format, d.v.Transaction.Items, d.v.Totals.Lines
 	index := make(map[key]int)
 	var groups []taxGroup
 	for i := range items {
 		for j, tax := range items[i].Taxes {
-			k := key{tax.Regime, tax.Type, tax.Code, f.Rate(&tax, words.DecimalsOf(c.currency))}
-			if c.v.TaxedBySum && !tax.Rate.IsZero() && !tax.Withheld() {
+			k := key{tax.Regime, tax.Type, tax.Code, f.Rate(&tax, words.DecimalsOf(d.currency))}
+			if d.v.TaxedBySum && !tax.Rate.IsZero() && !tax.Withheld() {
 				k.kind, k.code = transaction.TaxStandard, "" // one row for each rate, as the data has it
 			}
 			at, ok := index[k]
@@ -258,7 +263,7 @@ func (c *composition) taxGroups() []taxGroup {
 		}
 	}
 	for i := range groups {
-		if g := &groups[i]; c.v.TaxedBySum && !g.withheld {
+		if g := &groups[i]; d.v.TaxedBySum && !g.withheld {
 			g.tax = taxOn(g.base, g.rateUnits)
 		}
 	}
@@ -288,11 +293,11 @@ func taxOn(base, rateUnits int64) int64 {
 }
 
 // taxTotal is the tax of the whole document.
-func (c *composition) taxTotal() int64 {
-	if !c.v.TaxedBySum {
-		return c.v.Totals.Tax
+func (d *content) taxTotal() int64 {
+	if !d.v.TaxedBySum {
+		return d.v.Totals.Tax
 	}
-	return c.v.Totals.Gross - c.v.Rounding - c.v.Totals.Net
+	return d.v.Totals.Gross - d.v.Rounding - d.v.Totals.Net
 }
 
 func itoa(v int64) string { return strconv.FormatInt(v, 10) }

@@ -63,16 +63,19 @@ func (n setNote) Size() int {
 	return total
 }
 
+// noteText draws the note.
+type noteText struct{ c *composition }
+
 // note returns the lines of the note.
-func (c *composition) note() setNote {
-	if c.v.Transaction.Note == "" {
+func (t noteText) note() setNote {
+	if t.c.doc.v.Transaction.Note == "" {
 		return nil
 	}
-	key := noteKey{c.v.Transaction.Note, c.font(pen{}), c.bodyPen().size, min(noteWidth, c.paper.room())}
-	set, _ := c.notes.kept.GetOwn(key, func() (noteKey, setNote, error) {
+	key := noteKey{t.c.doc.v.Transaction.Note, t.c.on.font(pen{}), t.c.color.bodyPen().size, min(noteWidth, t.c.on.paper.room())}
+	set, _ := t.c.notes.kept.GetOwn(key, func() (noteKey, setNote, error) {
 		var set setNote
-		for _, p := range readNote(c.notes.policy, key.raw) {
-			set = append(set, noteLines{c.wrapNote(&p, key.size, key.width-noteIndent(p.level)), p.level, p.marker, p.apart})
+		for _, p := range readNote(t.c.notes.policy, key.raw) {
+			set = append(set, noteLines{t.wrapNote(&p, key.size, key.width-noteIndent(p.level)), p.level, p.marker, p.apart})
 		}
 		key.raw, key.font.Lang = strings.Clone(key.raw), strings.Clone(key.font.Lang)
 		return key, set, nil
@@ -81,83 +84,83 @@ func (c *composition) note() setNote {
 }
 
 // drawNote draws the note below its heading.
-func (c *composition) drawNote() {
-	paragraphs := c.note()
+func (t noteText) drawNote() {
+	paragraphs := t.note()
 	if len(paragraphs) == 0 {
 		return
 	}
-	c.heading(c.words.Note)
-	size := c.bodyPen().size
-	lead := c.lead(c.bodyPen())
-	tag := c.tag
+	t.c.heading(t.c.doc.words.Note)
+	size := t.c.color.bodyPen().size
+	lead := t.c.on.lead(t.c.color.bodyPen())
+	tag := t.c.on.tag
 	var lists []*element // that are open, by level
 	for i := range paragraphs {
 		p := &paragraphs[i]
 		if p.apart {
-			c.y += lead / 2
+			t.c.y += lead / 2
 		}
-		c.tag = tag
+		t.c.on.tag = tag
 		if p.level == 0 {
 			lists = nil
 		}
-		body, label := c.noteTags(&lists, p)
-		x := c.paper.side + noteIndent(p.level)
+		body, label := t.noteTags(&lists, p)
+		x := t.c.on.paper.side + noteIndent(p.level)
 		for i, line := range p.lines {
-			c.need(lead)
+			t.c.need(lead)
 			if i == 0 && p.marker != "" {
-				c.tag = label
-				c.textRight(pen{typeset.Regular, size, c.accent}, x-4*point, c.y+size, p.marker)
+				t.c.on.tag = label
+				t.c.on.textRight(pen{typeset.Regular, size, t.c.color.accent}, x-4*point, t.c.y+size, p.marker)
 			}
-			c.tag = body
-			c.drawNoteLine(line, x, size)
-			c.y += lead
+			t.c.on.tag = body
+			t.drawNoteLine(line, x, size)
+			t.c.y += lead
 		}
 	}
-	c.tag = tag
-	c.y += c.space(sectionGap)
+	t.c.on.tag = tag
+	t.c.y += t.c.on.space(sectionGap)
 }
 
 func noteIndent(level int) length { return length(level) * 5 * millimetre }
 
 // noteTags makes the elements of a paragraph: a paragraph, or an item of a list
 // within the lists that are open.
-func (c *composition) noteTags(lists *[]*element, p *noteLines) (body, label *element) {
-	if c.root == nil {
+func (t noteText) noteTags(lists *[]*element, p *noteLines) (body, label *element) {
+	if t.c.on.root == nil {
 		return nil, nil
 	}
 	if p.level == 0 {
-		return c.child(c.tag, "P"), nil
+		return t.c.on.child(t.c.on.tag, "P"), nil
 	}
 	*lists = (*lists)[:min(len(*lists), p.level)]
 	for len(*lists) < p.level {
-		around := c.tag
+		around := t.c.on.tag
 		if n := len(*lists); n > 0 { // a list within a list is part of its last item
 			if outer := (*lists)[n-1]; outer.last != nil {
 				around = outer.last
 			} else {
-				around = c.child(outer, "LI")
+				around = t.c.on.child(outer, "LI")
 			}
-			around = c.child(around, "LBody")
+			around = t.c.on.child(around, "LBody")
 		}
-		*lists = append(*lists, c.child(around, "L"))
+		*lists = append(*lists, t.c.on.child(around, "L"))
 	}
-	item := c.child((*lists)[p.level-1], "LI")
+	item := t.c.on.child((*lists)[p.level-1], "LI")
 	if p.marker != "" {
-		label = c.child(item, "Lbl")
+		label = t.c.on.child(item, "Lbl")
 	}
-	return c.child(item, "LBody"), label
+	return t.c.on.child(item, "LBody"), label
 }
 
 // noteWidth is what can be read without losing the line.
 const noteWidth = 140 * millimetre
 
 // wrapNote is wrap for a text of several looks; it always gives a line.
-func (c *composition) wrapNote(p *paragraph, size, width length) [][]noteRun {
+func (t noteText) wrapNote(p *paragraph, size, width length) [][]noteRun {
 	text := string(p.text)
-	n := noteWrapper{c: c, p: p, size: size, text: text}
+	n := noteWrapper{c: t.c, p: p, size: size, text: text}
 	begin, at := 0, 0 // of the line, and of the part
 	var used length
-	for _, part := range c.setter.Parts(text) {
+	for _, part := range t.c.on.setter.Parts(text) {
 		end := at + len(part)
 		natural := n.width(at, at+len(strings.TrimRight(part, " ")))
 		if at > begin && used+natural > width {
@@ -219,7 +222,7 @@ func (n *noteWrapper) width(from, to int) (total length) {
 			break
 		}
 		end := min(look.to, to)
-		total += n.c.width(pen{look.style, n.size, n.c.ink}, n.text[from:end])
+		total += n.c.on.width(pen{look.style, n.size, n.c.color.ink}, n.text[from:end])
 		from = end
 	}
 	return total
@@ -245,11 +248,11 @@ func (n *noteWrapper) fitting(from, to int, width length) int {
 }
 
 // drawNoteLine draws runs of one look after each other.
-func (c *composition) drawNoteLine(line []noteRun, x, size length) {
+func (t noteText) drawNoteLine(line []noteRun, x, size length) {
 	for _, run := range line {
-		width := c.text(pen{run.style, size, c.ink}, x, c.y+size, run.text)
+		width := t.c.on.text(pen{run.style, size, t.c.color.ink}, x, t.c.y+size, run.text)
 		if run.underlined {
-			c.rule(x, c.y+size+1200, width, stroke{500, c.ink})
+			t.c.on.rule(x, t.c.y+size+1200, width, stroke{500, t.c.color.ink})
 		}
 		x += width
 	}

@@ -12,10 +12,10 @@ import (
 
 // write turns composed pages into the file.
 func (r *Renderer) write(ctx context.Context, v *Visual, p *composition) ([]byte, error) {
-	f := newPDFFile(p.work, &r.deflate)
+	f := newPDFFile(p.on.work, &r.deflate)
 	catalog, tree, info := f.reserve(), f.reserve(), f.reserve()
-	meta := p.metadata(v)
-	xmp := f.stream("/Type/Metadata/Subtype/XML", meta.xmp(v.FacturX, p.root != nil))
+	meta := p.doc.metadata(v)
+	xmp := f.stream("/Type/Metadata/Subtype/XML", meta.xmp(v.FacturX, p.on.root != nil))
 	profile := f.share("/N 3/Filter/FlateDecode", r.profile)
 	resources, err := r.writeResources(f, p)
 	if err != nil {
@@ -29,35 +29,35 @@ func (r *Renderer) write(ctx context.Context, v *Visual, p *composition) ([]byte
 		}
 		content := f.pack("", s.out)
 		bottom, parents := length(0), ""
-		if p.paper.roll {
-			bottom = p.paper.height - s.height
+		if p.on.paper.roll {
+			bottom = p.on.paper.height - s.height
 		}
-		if p.root != nil {
+		if p.on.root != nil {
 			parents = fmt.Sprintf("/StructParents %d/Tabs/S", i)
 		}
 		pages[i] = f.add("<</Type/Page/Parent %d 0 R/MediaBox[0 %s %s %s]/Resources %d 0 R/Contents %d 0 R%s>>",
-			tree, bottom, p.paper.width, p.paper.height, resources, content, parents)
+			tree, bottom, p.on.paper.width, p.on.paper.height, resources, content, parents)
 		kids = fmt.Appendf(kids, "%d 0 R ", pages[i])
 	}
 	f.object(tree, "<</Type/Pages/Count %d/Kids[%s]>>", len(p.sheets), kids)
 	f.object(info, "<</Title %s/Author %s/Creator %s/Producer %s/CreationDate %s/ModDate %s>>", pdfText(meta.title), pdfText(meta.author),
 		pdfText(producer), pdfText(producer), pdfDate(meta.at), pdfDate(meta.at))
 	direction := ""
-	if p.rtl {
+	if p.on.rtl {
 		direction = "/Direction/R2L"
 	}
 	f.object(catalog, "<</Type/Catalog/Pages %d 0 R/Metadata %d 0 R/Lang %s/ViewerPreferences<</DisplayDocTitle true%s>>"+
 		"/OutputIntents[<</Type/OutputIntent/S/GTS_PDFA1/OutputConditionIdentifier(sRGB IEC61966-2.1)/Info(sRGB IEC61966-2.1)/DestOutputProfile %d 0 R>>]%s%s>>",
-		tree, xmp, pdfText(p.words.Tag), direction, profile, f.writeFiles(v.Files), f.writeStructure(p, pages))
+		tree, xmp, pdfText(p.doc.words.Tag), direction, profile, f.writeFiles(v.Files), f.writeStructure(p, pages))
 	f.finish(catalog, info)
-	return p.work.keep(f), nil
+	return p.on.work.keep(f), nil
 }
 
 // writeResources writes fonts and logo, and returns the dictionary that all pages share.
 func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
 	var fonts []byte
-	for i, use := range p.fonts {
-		blocks, others := p.used[use.face.ID].Keys()
+	for i, use := range p.on.fonts {
+		blocks, others := p.on.used[use.face.ID].Keys()
 		key := blocks
 		if use.rare {
 			key = others

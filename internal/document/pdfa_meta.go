@@ -21,8 +21,8 @@ type metadata struct {
 	tag    string // BCP 47 language
 }
 
-func (p *composition) metadata(v *Visual) metadata {
-	m := metadata{title: p.title, author: typeset.Clean(v.Supplier.LegalName), at: v.IssuedAt, tag: p.words.Tag}
+func (d *content) metadata(v *Visual) metadata {
+	m := metadata{title: d.title, author: typeset.Clean(v.Supplier.LegalName), at: v.IssuedAt, tag: d.words.Tag}
 	if v.Transaction.Number != "" {
 		m.title += " " + typeset.Clean(v.Transaction.Number)
 	}

@@ -8,15 +8,15 @@ import (
 // writeStructure writes the structure tree (ISO 32000-1, 14.7) and returns the
 // catalog's entries for it; nothing for a document that is not tagged.
 func (f *pdfFile) writeStructure(c *composition, pages []int) string {
-	if c.root == nil {
+	if c.on.root == nil {
 		return ""
 	}
 	root := f.reserve()
-	c.root.prune()
-	c.root.reserve(f)
-	p := &c.work.packer
+	c.on.root.prune()
+	c.on.root.reserve(f)
+	p := &c.on.work.packer
 	*p = packer{file: f, index: p.index[:0], body: p.body[:0], inside: p.inside[:0]}
-	c.root.write(p, root, pages)
+	c.on.root.write(p, root, pages)
 	parents := f.reserve()
 	p.open(parents)
 	p.body = append(p.body, "<</Nums["...)
@@ -31,7 +31,7 @@ func (f *pdfFile) writeStructure(c *composition, pages []int) string {
 	p.body = append(p.body, "]>>"...)
 	p.shut()
 	p.open(root)
-	p.body = fmt.Appendf(p.body, "<</Type/StructTreeRoot/K %d 0 R/ParentTree %d 0 R/ParentTreeNextKey %d>>", c.root.number, parents, len(c.sheets))
+	p.body = fmt.Appendf(p.body, "<</Type/StructTreeRoot/K %d 0 R/ParentTree %d 0 R/ParentTreeNextKey %d>>", c.on.root.number, parents, len(c.sheets))
 	p.shut()
 	p.flush()
 	p.file = nil

@@ -17,8 +17,8 @@ const qrSide = 31 * millimetre // the modules alone; four modules of white surro
 // drawCode draws the modules as one path in whole units of a module: dark runs
 // of a row side by side, so that no reader shows seams between them.
 func (c *composition) drawCode(code *qr.Grid, x, y, side length) {
-	c.beginMark()
-	sh := c.sheet
+	c.on.beginMark()
+	sh := c.on.sheet
 	sh.setFill(rgb{}) // black, whatever the brand: scanners want contrast
 	module := strconv.AppendFloat(nil, float64(side)/float64(point)/float64(code.Size()), 'f', 5, 64)
 	sh.out = append(sh.out, "q "...)
@@ -26,9 +26,9 @@ func (c *composition) drawCode(code *qr.Grid, x, y, side length) {
 	sh.out = append(sh.out, " 0 0 "...)
 	sh.out = append(sh.out, module...)
 	sh.out = append(sh.out, ' ')
-	sh.out = c.across(x, side).append(sh.out)
+	sh.out = c.on.across(x, side).append(sh.out)
 	sh.out = append(sh.out, ' ')
-	sh.out = (c.paper.height - y - side).append(sh.out)
+	sh.out = (c.on.paper.height - y - side).append(sh.out)
 	sh.out = append(sh.out, " cm\n"...)
 	var height [8]byte
 	for row := range code.Size() {
@@ -60,18 +60,18 @@ func (c *composition) newQRBlock(in *country.Code) (*qrBlock, error) {
 	// The quiet zone of four modules is kept free of text above and below;
 	// at the sides the page is white anyway.
 	b := &qrBlock{code: code, width: qrSide}
-	p := c.smallPen()
+	p := c.color.smallPen()
 	if in.Leading {
-		p = pen{typeset.Regular, c.namePen().size, c.ink}
+		p = pen{typeset.Regular, c.color.namePen().size, c.color.ink}
 	}
-	c.within("Figure", func() {
-		b.figure = c.tag
-		c.within("Caption", func() {
-			b.title.add(c, p, typeset.Clean(in.Title), b.width)
-			b.caption.add(c, p, typeset.Clean(in.Caption), b.width)
+	c.on.within("Figure", func() {
+		b.figure = c.on.tag
+		c.on.within("Caption", func() {
+			b.title.add(&c.on, p, typeset.Clean(in.Title), b.width)
+			b.caption.add(&c.on, p, typeset.Clean(in.Caption), b.width)
 		})
 	})
-	b.words = words.Join(" ", c.words.QR, in.Title, in.Caption, in.Text)
+	b.words = words.Join(" ", c.doc.words.QR, in.Title, in.Caption, in.Text)
 	const captionLinesMax = 12 // a caption is a line or two; a longer one is not one
 	if len(b.caption) > captionLinesMax {
 		b.caption = b.caption[:captionLinesMax]
@@ -88,13 +88,13 @@ func (b *qrBlock) quiet() length {
 }
 
 func (b *qrBlock) draw(c *composition, x, y length) {
-	tag := c.tag
-	defer func() { c.tag = tag }()
+	tag := c.on.tag
+	defer func() { c.on.tag = tag }()
 	write := func(lines block) {
 		for i := range lines {
 			l := &lines[i]
-			c.tag = l.tag
-			c.textIn(l.pen, &column{x: x, width: b.width, align: centred}, y+l.base(), l.text)
+			c.on.tag = l.tag
+			c.on.textIn(l.pen, &column{x: x, width: b.width, align: centred}, y+l.base(), l.text)
 			y += l.lead
 		}
 	}
@@ -102,9 +102,9 @@ func (b *qrBlock) draw(c *composition, x, y length) {
 	if len(b.title) > 0 {
 		y += b.quiet()
 	}
-	c.tag = b.figure
+	c.on.tag = b.figure
 	c.drawCode(b.code, x, y, qrSide)
-	b.figure.shows(c, b.words, rectangle{c.across(x, qrSide), y, qrSide, qrSide})
+	b.figure.shows(&c.on, b.words, rectangle{c.on.across(x, qrSide), y, qrSide, qrSide})
 	y += qrSide + b.quiet()
 	write(b.caption)
 }

@@ -19,24 +19,24 @@ const (
 
 // transfer is the code by which a bank's program fills in a transfer of what is
 // open, version 002; "" where there is nothing to transfer in euro.
-func (c *composition) transfer() string {
-	account, open := c.account(), c.open()
+func (d *content) transfer() string {
+	account, open := d.account(), d.open()
 	iban := strings.ToUpper(strings.Join(strings.Fields(account.Account), ""))
-	if c.currency != "EUR" || c.credits() || c.isPaid() || open <= 0 || open > transferMost || len(iban) < 15 || accountLabel(iban) != "IBAN" {
+	if d.currency != "EUR" || d.credits() || d.isPaid() || open <= 0 || open > transferMost || len(iban) < 15 || accountLabel(iban) != "IBAN" {
 		return ""
 	}
-	for _, p := range c.v.Transaction.Payments {
+	for _, p := range d.v.Transaction.Payments {
 		if p.Type == "OTHER" && p.IBAN == "" {
 			return "" // paid in a way of its own
 		}
 	}
 	name := account.Holder
 	if name == "" {
-		name = c.v.Supplier.LegalName
+		name = d.v.Supplier.LegalName
 	}
 	structured, free := "", strings.TrimSpace(account.Reference)
 	if free == "" {
-		free = c.v.Transaction.Number
+		free = d.v.Transaction.Number
 	}
 	if bare := strings.ToUpper(strings.Join(strings.Fields(free), "")); creditorReference(bare) {
 		structured, free = bare, ""

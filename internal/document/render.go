@@ -213,7 +213,7 @@ func (r *Renderer) Render(ctx context.Context, v Visual) (Rendering, error) {
 	if err != nil {
 		return Rendering{}, fmt.Errorf("writing document %s: %w", v.Transaction.ID, err)
 	}
-	return Rendering{PDF: out, English: p.english, Missing: p.missing}, nil
+	return Rendering{PDF: out, English: p.english, Missing: p.on.missing}, nil
 }
 
 // Scripts tells which scripts documents can be set in here, for whoever

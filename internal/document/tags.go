@@ -20,20 +20,20 @@ type element struct {
 type part struct{ sheet, mcid int }
 
 // begin starts an element within the one that is drawn now.
-func (c *composition) begin(kind string) *element {
-	if c.root == nil {
+func (on *canvas) begin(kind string) *element {
+	if on.root == nil {
 		return nil
 	}
-	if c.tag == nil { // within an artifact nothing is read
+	if on.tag == nil { // within an artifact nothing is read
 		return nil
 	}
-	c.tag = c.child(c.tag, kind)
-	return c.tag
+	on.tag = on.child(on.tag, kind)
+	return on.tag
 }
 
 // child adds an element to another without drawing it now.
-func (c *composition) child(of *element, kind string) *element {
-	e := c.work.element()
+func (on *canvas) child(of *element, kind string) *element {
+	e := on.work.element()
 	e.kind, e.parent = kind, of
 	if of.last == nil {
 		of.first = e
@@ -45,52 +45,52 @@ func (c *composition) child(of *element, kind string) *element {
 }
 
 // done goes back to the element around the one that is drawn now.
-func (c *composition) done() {
-	if c.tag != nil && c.tag.parent != nil {
-		c.tag = c.tag.parent
+func (on *canvas) done() {
+	if on.tag != nil && on.tag.parent != nil {
+		on.tag = on.tag.parent
 	}
 }
 
 // within draws something as an element.
-func (c *composition) within(kind string, draw func()) *element {
-	e := c.begin(kind)
+func (on *canvas) within(kind string, draw func()) *element {
+	e := on.begin(kind)
 	draw()
 	if e != nil {
-		c.done()
+		on.done()
 	}
 	return e
 }
 
 // asArtifact draws what is not read: lines, running heads, page numbers.
-func (c *composition) asArtifact(draw func()) {
-	tag := c.tag
-	c.tag = nil
+func (on *canvas) asArtifact(draw func()) {
+	tag := on.tag
+	on.tag = nil
 	draw()
-	c.tag = tag
+	on.tag = tag
 }
 
 // beginMark makes what is written next part of the element that is drawn now.
-func (c *composition) beginMark() {
-	s := c.sheet
-	if c.root == nil || s.opened && s.open == c.tag {
+func (on *canvas) beginMark() {
+	s := on.sheet
+	if on.root == nil || s.opened && s.open == on.tag {
 		return
 	}
 	s.endMark()
-	s.open, s.opened = c.tag, true
-	if c.tag == nil {
+	s.open, s.opened = on.tag, true
+	if on.tag == nil {
 		s.out = append(s.out, "/Artifact BMC\n"...)
 		return
 	}
 	s.out = append(s.out, '/')
-	s.out = append(s.out, c.tag.kind...)
+	s.out = append(s.out, on.tag.kind...)
 	s.out = append(s.out, "<</MCID "...)
 	s.out = strconv.AppendInt(s.out, int64(len(s.marks)), 10)
 	s.out = append(s.out, ">>BDC\n"...)
-	if c.tag.parts == nil {
-		c.tag.parts = c.tag.one[:0]
+	if on.tag.parts == nil {
+		on.tag.parts = on.tag.one[:0]
 	}
-	c.tag.parts = append(c.tag.parts, part{s.index, len(s.marks)})
-	s.marks = append(s.marks, c.tag)
+	on.tag.parts = append(on.tag.parts, part{s.index, len(s.marks)})
+	s.marks = append(s.marks, on.tag)
 }
 
 func (s *sheet) endMark() {

@@ -24,13 +24,13 @@ const (
 // repeated; it never moves what stays, so readers and other nodes that sweep the
 // same folder see nothing of it. An archive whose list is damaged is removed only if
 // nothing mentions it, and else left for a person to look at.
-func (s *Store) sweepArchives(ctx context.Context, shelf string) (removed int, err error) {
-	err = s.bucket.each(ctx, s.archives(shelf), func(keys []string) error {
+func (w sweep) sweepArchives(ctx context.Context, shelf string) (removed int, err error) {
+	err = w.s.bucket.each(ctx, w.s.archives(shelf), func(keys []string) error {
 		for _, key := range keys {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			n, err := s.sweepArchive(ctx, shelf, key)
+			n, err := w.sweepArchive(ctx, shelf, key)
 			removed += n
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // another node was faster
 				return fmt.Errorf("sweep %s: %w", key, err)
@@ -38,33 +38,33 @@ func (s *Store) sweepArchives(ctx context.Context, shelf string) (removed int, e
 		}
 		return nil
 	})
-	if err == nil && s.folder != nil {
-		s.folder.removeEmpty([]string{s.archives(shelf)})
+	if err == nil && w.s.folder != nil {
+		w.s.folder.removeEmpty([]string{w.s.archives(shelf)})
 	}
 	return removed, err
 }
 
-func (s *Store) sweepArchive(ctx context.Context, shelf, key string) (removed int, err error) {
-	members, err := s.members(ctx, key)
+func (w sweep) sweepArchive(ctx context.Context, shelf, key string) (removed int, err error) {
+	members, err := w.members(ctx, key)
 	if errors.Is(err, errArchiveDamaged) {
-		return s.sweepDamaged(ctx, shelf, key, err)
+		return w.sweepDamaged(ctx, shelf, key, err)
 	}
 	if err != nil {
 		return 0, err
 	}
-	mentioned, err := s.mentionedOf(ctx, shelf, key, members)
+	mentioned, err := w.mentionedOf(ctx, shelf, key, members)
 	if err != nil {
 		return 0, err
 	}
 	if len(mentioned) == 0 {
-		return len(members), s.bucket.remove(ctx, key)
+		return len(members), w.s.bucket.remove(ctx, key)
 	}
 	var gone []member
 	for _, m := range members {
 		if mentioned[m.at] {
 			continue
 		}
-		there, err := s.bucket.part(ctx, key, m.at, m.size)
+		there, err := w.s.bucket.part(ctx, key, m.at, m.size)
 		if err != nil {
 			return 0, err
 		}
@@ -75,16 +75,16 @@ func (s *Store) sweepArchive(ctx context.Context, shelf, key string) (removed in
 	if len(gone) == 0 {
 		return 0, nil
 	}
-	return len(gone), s.bucket.erase(ctx, key, archiveEnd(members), gone)
+	return len(gone), w.s.bucket.erase(ctx, key, archiveEnd(members), gone)
 }
 
 // members reads what an archive holds.
-func (s *Store) members(ctx context.Context, key string) ([]member, error) {
+func (w sweep) members(ctx context.Context, key string) ([]member, error) {
 	at, size, err := indexPlace(key)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.bucket.part(ctx, key, at, size)
+	text, err := w.s.bucket.part(ctx, key, at, size)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +92,15 @@ func (s *Store) members(ctx context.Context, key string) ([]member, error) {
 }
 
 // mentionedOf answers where the documents of an archive begin that attachments mention.
-func (s *Store) mentionedOf(ctx context.Context, shelf, key string, members []member) (map[int64]bool, error) {
+func (w sweep) mentionedOf(ctx context.Context, shelf, key string, members []member) (map[int64]bool, error) {
 	sums := make([]string, len(members))
 	for i, m := range members {
 		sums[i] = m.sum
 	}
 	mentioned := map[int64]bool{}
-	err := s.db.Read(ctx, func(r db.Reader) error {
+	err := w.s.db.Read(ctx, func(r db.Reader) error {
 		list, err := db.Collect(r, func(scan func(...any) error) (at int64, err error) { return at, scan(&at) },
-			mentionedInArchiveSQL+s.db.In("sha256", "$3"), shelf, path.Base(key), db.Strings(sums))
+			mentionedInArchiveSQL+w.s.db.In("sha256", "$3"), shelf, path.Base(key), db.Strings(sums))
 		for _, at := range list {
 			mentioned[at] = true
 		}
@@ -113,19 +113,19 @@ func (s *Store) mentionedOf(ctx context.Context, shelf, key string, members []me
 }
 
 // sweepDamaged judges an archive that a crash cut off, or whose list was damaged later.
-func (s *Store) sweepDamaged(ctx context.Context, shelf, key string, damage error) (removed int, err error) {
+func (w sweep) sweepDamaged(ctx context.Context, shelf, key string, damage error) (removed int, err error) {
 	var mentioned bool
-	err = s.db.Read(ctx, func(r db.Reader) error {
+	err = w.s.db.Read(ctx, func(r db.Reader) error {
 		return r.Row(archiveMentionedSQL, shelf, path.Base(key)).Scan(&mentioned)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("ask whether an archive is mentioned: %w", err)
 	}
 	if mentioned {
-		s.log.Error("an archive of documents is damaged; what its list names cannot be erased", "archive", key, "error", damage)
+		w.s.log.Error("an archive of documents is damaged; what its list names cannot be erased", "archive", key, "error", damage)
 		return 0, nil
 	}
-	return 1, s.bucket.remove(ctx, key)
+	return 1, w.s.bucket.remove(ctx, key)
 }
 
 func erased(data []byte) bool {

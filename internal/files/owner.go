@@ -130,9 +130,9 @@ func Release(tx *db.Tx) error {
 }
 
 // prove looks whether the store is ours and moves its mark. false: it is not, and somebody was told.
-func (s *Store) prove(ctx context.Context) (o Ownership, ours bool, err error) {
+func (w sweep) prove(ctx context.Context) (o Ownership, ours bool, err error) {
 	for range markTriesMax {
-		err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		err := w.s.db.Write(ctx, func(tx *db.Tx) (err error) {
 			// One statement: between two another node may have moved the mark.
 			return o.scan(tx.Row(nextMarkSQL, ids.New()).Scan)
 		})
@@ -140,16 +140,16 @@ func (s *Store) prove(ctx context.Context) (o Ownership, ours bool, err error) {
 			return o, false, fmt.Errorf("mark the document store: %w", err)
 		}
 		if o.State == stateContested {
-			return o, false, s.complain(ctx)
+			return o, false, w.s.complain(ctx)
 		}
-		fits, err := s.fits(ctx, o)
+		fits, err := w.s.fits(ctx, o)
 		if err != nil {
 			return o, false, err
 		}
 		if fits {
-			return o, true, s.mark(ctx, o)
+			return o, true, w.s.mark(ctx, o)
 		}
-		if contested, err := s.contest(ctx, o); err != nil || contested {
+		if contested, err := w.s.contest(ctx, o); err != nil || contested {
 			return o, false, err
 		}
 	}
@@ -236,11 +236,11 @@ func (s *Store) complain(ctx context.Context) error {
 }
 
 // stays reports whether the store is still ours: asked before every shelf, because the other database may have come since.
-func (s *Store) stays(ctx context.Context) (bool, error) {
+func (w sweep) stays(ctx context.Context) (bool, error) {
 	for range markTriesMax {
 		var before, after Ownership
 		read := func(into *Ownership) error {
-			return s.db.Read(ctx, func(r db.Reader) (err error) {
+			return w.s.db.Read(ctx, func(r db.Reader) (err error) {
 				*into, err = OwnershipOf(r)
 				return err
 			})
@@ -248,7 +248,7 @@ func (s *Store) stays(ctx context.Context) (bool, error) {
 		if err := read(&before); err != nil {
 			return false, err
 		}
-		fits, err := s.fits(ctx, before)
+		fits, err := w.s.fits(ctx, before)
 		if err != nil || fits && before.Certain() {
 			return err == nil, err
 		}
@@ -271,7 +271,7 @@ func (s *Store) markWhileKeeping(ctx context.Context) {
 	if !due {
 		return
 	}
-	if _, _, err := s.prove(ctx); err != nil && ctx.Err() == nil {
+	if _, _, err := (sweep{s}).prove(ctx); err != nil && ctx.Err() == nil {
 		s.log.Warn("mark the document store", "error", err)
 	}
 }

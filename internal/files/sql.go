@@ -77,8 +77,8 @@ func (s *Store) holdOpen(tx *db.Tx, first string) error {
 }
 
 // closeShelves refuses every later Attach from a shelf before to.
-func (s *Store) closeShelves(tx *db.Tx, to string) error {
-	if s.db.Engine() == "postgres" {
+func (w sweep) closeShelves(tx *db.Tx, to string) error {
+	if w.s.db.Engine() == "postgres" {
 		if err := tx.Exec("SELECT pg_advisory_xact_lock($1)", shelfLock); err != nil {
 			return err
 		}

@@ -35,14 +35,15 @@ var errNotOurs = errors.New("the store is no longer certain to be ours")
 // cut off is done again from where the last one was recorded. Nothing is removed
 // from a store that may be another database's, see owner.go.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int, err error) {
-	own, ours, err := s.prove(ctx)
+	w := sweep{s}
+	own, ours, err := w.prove(ctx)
 	if err != nil || !ours || !own.Certain() {
 		return 0, err
 	}
 	to := shelfOf(s.now().Add(-max(olderThan, sweepAfter))) // shelves before it ended by then
 	var from string
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := s.closeShelves(tx, to); err != nil {
+		if err := w.closeShelves(tx, to); err != nil {
 			return err
 		}
 		return tx.Row(sweptSQL).Scan(&from)
@@ -51,7 +52,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int
 		return 0, fmt.Errorf("close shelves before %s: %w", to, err)
 	}
 	s.heard(to)
-	removed, err = s.sweepListed(ctx, own, to)
+	removed, err = w.sweepListed(ctx, own, to)
 	if err != nil {
 		return removed, err
 	}
@@ -60,19 +61,19 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int
 		if own.holds(shelf) {
 			continue // whoever releases it puts it on the list
 		}
-		n, err := s.sweepShelf(ctx, shelf)
+		n, err := w.sweepShelf(ctx, shelf)
 		removed += n
 		if err != nil {
 			return removed, fmt.Errorf("sweep shelf %s: %w", shelf, err)
 		}
 		if count++; count%shelvesCommit == 0 {
-			if err := s.advance(ctx, shelfOf(shelfEnd(shelf))); err != nil {
+			if err := w.advance(ctx, shelfOf(shelfEnd(shelf))); err != nil {
 				return removed, err
 			}
 		}
 	}
 	if from < to {
-		err = s.advance(ctx, to)
+		err = w.advance(ctx, to)
 	}
 	if removed > 0 {
 		s.log.Info("removed files that nothing mentions", "files", removed)
@@ -80,8 +81,11 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int
 	return removed, err
 }
 
-func (s *Store) advance(ctx context.Context, to string) error {
-	err := s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(advanceSQL, to) })
+// sweep removes what nothing mentions from shelves that have ended.
+type sweep struct{ s *Store }
+
+func (w sweep) advance(ctx context.Context, to string) error {
+	err := w.s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(advanceSQL, to) })
 	if err != nil {
 		return fmt.Errorf("record that shelves before %s are swept: %w", to, err)
 	}
@@ -98,9 +102,9 @@ func (s *Store) sweepAgain(ctx context.Context, shelf string) error {
 }
 
 // sweepListed sweeps closed shelves that were put on the list.
-func (s *Store) sweepListed(ctx context.Context, own Ownership, to string) (removed int, err error) {
+func (w sweep) sweepListed(ctx context.Context, own Ownership, to string) (removed int, err error) {
 	var list []string
-	err = s.db.Read(ctx, func(r db.Reader) (err error) {
+	err = w.s.db.Read(ctx, func(r db.Reader) (err error) {
 		list, err = db.Collect(r, scanText, againSQL, to)
 		return err
 	})
@@ -108,10 +112,10 @@ func (s *Store) sweepListed(ctx context.Context, own Ownership, to string) (remo
 		return 0, fmt.Errorf("list shelves to sweep again: %w", err)
 	}
 	for _, shelf := range own.open(list) {
-		n, err := s.sweepShelf(ctx, shelf)
+		n, err := w.sweepShelf(ctx, shelf)
 		removed += n
 		if err == nil {
-			err = s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(doneSQL, shelf) })
+			err = w.s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(doneSQL, shelf) })
 		}
 		if err != nil {
 			return removed, fmt.Errorf("sweep shelf %s again: %w", shelf, err)
@@ -122,19 +126,19 @@ func (s *Store) sweepListed(ctx context.Context, own Ownership, to string) (remo
 
 // sweepShelf removes what no attachment mentions from a closed shelf. It goes
 // by folders where there are any: listing a folder's page reads all of it.
-func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err error) {
-	if stays, err := s.stays(ctx); err != nil || !stays {
+func (w sweep) sweepShelf(ctx context.Context, shelf string) (removed int, err error) {
+	if stays, err := w.stays(ctx); err != nil || !stays {
 		return 0, errors.Join(err, errNotOurs)
 	}
-	prefixes := []string{s.prefix + shelf + "/"}
-	if s.folder != nil {
-		if prefixes, err = s.folder.below(prefixes[0]); err != nil {
+	prefixes := []string{w.s.prefix + shelf + "/"}
+	if w.s.folder != nil {
+		if prefixes, err = w.s.folder.below(prefixes[0]); err != nil {
 			return 0, err
 		}
 	}
 	for _, prefix := range prefixes {
-		err := s.bucket.each(ctx, prefix, func(keys []string) error {
-			n, err := s.removeUnmentioned(ctx, shelf, keys)
+		err := w.s.bucket.each(ctx, prefix, func(keys []string) error {
+			n, err := w.removeUnmentioned(ctx, shelf, keys)
 			removed += n
 			return err
 		})
@@ -142,14 +146,14 @@ func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err 
 			return removed, fmt.Errorf("sweep %s: %w", prefix, err)
 		}
 	}
-	if s.folder != nil {
-		s.folder.removeEmpty(append(prefixes, s.prefix+shelf))
+	if w.s.folder != nil {
+		w.s.folder.removeEmpty(append(prefixes, w.s.prefix+shelf))
 	}
-	n, err := s.sweepArchives(ctx, shelf)
+	n, err := w.sweepArchives(ctx, shelf)
 	return removed + n, err
 }
 
-func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []string) (removed int, err error) {
+func (w sweep) removeUnmentioned(ctx context.Context, shelf string, page []string) (removed int, err error) {
 	if len(page) == 0 {
 		return 0, nil
 	}
@@ -158,10 +162,10 @@ func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []stri
 		names[i] = path.Base(key)
 	}
 	mentioned := map[string]bool{}
-	err = s.db.Read(ctx, func(r db.Reader) error {
-		list, err := db.Collect(r, scanText, mentionedSQL+s.db.In("sha256", "$2"), shelf, db.Strings(names))
+	err = w.s.db.Read(ctx, func(r db.Reader) error {
+		list, err := db.Collect(r, scanText, mentionedSQL+w.s.db.In("sha256", "$2"), shelf, db.Strings(names))
 		for _, sum := range list {
-			mentioned[s.key(shelf, sum)] = true
+			mentioned[w.s.key(shelf, sum)] = true
 		}
 		return err
 	})
@@ -172,7 +176,7 @@ func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []stri
 		if mentioned[key] {
 			continue
 		}
-		if err := s.bucket.remove(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.s.bucket.remove(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, fmt.Errorf("remove %s: %w", key, err)
 		}
 		removed++

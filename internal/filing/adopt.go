@@ -28,7 +28,7 @@ import (
 // next. Where the authority does not tell enough a person decides.
 func fillGap(ctx context.Context, b *batch, o *op, by adoption.Names) (decided bool, err error) {
 	v := b.v
-	if !v.adopting && (!v.restored || o.gather.Period == nil) {
+	if !v.lane.adopting && (!v.lane.restored || o.gather.Period == nil) {
 		return false, nil
 	}
 	g, verdict, err := judge(ctx, v, o, &by)
@@ -83,7 +83,7 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 			return err
 		}
 		if o.gather.Period != nil {
-			if untold, err = adoption.Untold(r, v.at, o.gather.Period.Next); err != nil {
+			if untold, err = adoption.Untold(r, v.lane.at, o.gather.Period.Next); err != nil {
 				return err
 			}
 		}
@@ -91,14 +91,14 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 		if said == adoption.Adopt {
 			asked.Number = number
 		}
-		gaps, err = adoption.Find(r, v.at, asked)
+		gaps, err = adoption.Find(r, v.lane.at, asked)
 		return err
 	})
 	gaps = slices.DeleteFunc(gaps, func(g adoption.Gap) bool { return v.spoken[g.Key()] })
 	if i := slices.IndexFunc(gaps, func(g adoption.Gap) bool { return g.Number == number }); said == adoption.Adopt && i >= 0 {
 		return &gaps[i], adoption.Same, err
 	}
-	g, verdict = adoption.Judge(gaps, o.Operation, *by, v.location)
+	g, verdict = adoption.Judge(gaps, o.Operation, *by, v.lane.location)
 	switch {
 	case said == adoption.File && verdict != adoption.Used:
 		verdict = adoption.Other
@@ -122,7 +122,7 @@ func holdBack(ctx context.Context, b *batch, o *op, g *adoption.Gap) error {
 func waitForPerson(ctx context.Context, b *batch, o *op, held adoption.Held) error {
 	v := b.v
 	b.moved = append(b.moved, o)
-	held.OperationID, held.ClientID, held.SupplierID = o.ID, o.Scope, v.at.SupplierID
+	held.OperationID, held.ClientID, held.SupplierID = o.ID, o.Scope, v.lane.at.SupplierID
 	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(heldBack)} }, func(tx *db.Tx) error {
 		if err := dropFiling(tx, v, o); err != nil {
 			return err
@@ -201,7 +201,7 @@ func renumber(ctx context.Context, b *batch, o *op) error {
 // Failure policy: what the authority said is stored first, so that a chain which a
 // refusal stops is stopped before anything is made anew.
 func renumberUsed(ctx context.Context, b *batch) error {
-	if !b.v.restored {
+	if !b.v.lane.restored {
 		return nil
 	}
 	list := b.outcomes
@@ -240,7 +240,7 @@ func adopted(o *op) outcome {
 // writeAdopted stores, in the settling commit, who adopted which gap, and which
 // gaps other successes filled.
 func writeAdopted(tx *db.Tx, v *visit, endings []ending) error {
-	if !v.adopting {
+	if !v.lane.adopting {
 		return nil
 	}
 	var filings, filled [][]any
@@ -266,10 +266,10 @@ func writeAdopted(tx *db.Tx, v *visit, endings []ending) error {
 			return err
 		}
 	}
-	if err := adoption.Take(tx, v.at, taken); err != nil {
+	if err := adoption.Take(tx, v.lane.at, taken); err != nil {
 		return err
 	}
-	return adoption.Fill(tx, v.at, filled)
+	return adoption.Fill(tx, v.lane.at, filled)
 }
 
 // keepNumber gives a transaction back the number under which its document is registered.

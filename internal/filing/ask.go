@@ -19,7 +19,7 @@ import (
 // poll asks for decisions on pending filings. After a call without an answer
 // the others are not asked: they stay due and the lane rests.
 func poll(ctx context.Context, b *batch) error {
-	if b.v.limits.Tells {
+	if b.v.lane.limits.Tells {
 		return storePending(ctx, b) // there is nobody to ask
 	}
 	asked := b.pending
@@ -29,9 +29,9 @@ func poll(ctx context.Context, b *batch) error {
 		if b.v.resting() {
 			break
 		}
-		call, cancel := exchange.Bounded(ctx, b.v.limits)
+		call, cancel := exchange.Bounded(ctx, b.v.lane.limits)
 		began := b.v.now()
-		r, err := b.v.channel.Poll(call, o.filing, o.receipt, b.v.creds)
+		r, err := b.v.lane.channel.Poll(call, o.filing, o.receipt, b.v.lane.creds)
 		r, err = r.Bounded(), country.BoundedError(err)
 		cancel()
 		b.record(exchange.Call{Verb: "poll", At: began, Operations: []string{o.ID}, Receipts: []country.Receipt{r}, Err: err, Traffic: country.TrafficOf(call)})
@@ -43,7 +43,7 @@ func poll(ctx context.Context, b *batch) error {
 			b.v.failed(err)
 			b.pending = append(b.pending, o)
 		default:
-			b.v.recovered()
+			b.v.health.recovered()
 			if r.Outcome == country.Pending && r.Handle == "" {
 				r.Handle = o.receipt.Handle
 			}
@@ -81,7 +81,7 @@ func storePending(ctx context.Context, b *batch) error {
 		if err := keepSaid(b, tx, ops); err != nil {
 			return err
 		}
-		if b.v.limits.Tells {
+		if b.v.lane.limits.Tells {
 			return raiseSilence(b, tx, ops)
 		}
 		return b.v.raiseOverdue(tx, ops, alert.AwaitingAcceptance24h, alert.AwaitingAcceptance48h)
@@ -98,7 +98,7 @@ func keepSaid(b *batch, tx *db.Tx, ops []*op) error {
 		}
 		handles[i] = lifecycle.Handle{Name: o.receipt.Handle, Of: &o.Accepted}
 	}
-	if !b.v.pack.Speaks() {
+	if !b.v.lane.pack.Speaks() {
 		return nil
 	}
 	return lifecycle.KeepHandles(tx, handles)
@@ -108,10 +108,10 @@ func keepSaid(b *batch, tx *db.Tx, ops []*op) error {
 // by itself is left alone until its silence is too long; then a person decides,
 // or the authority speaks after all.
 func askAt(b *batch, now time.Time, o *op) any {
-	switch end := o.sentAt.Add(b.v.limits.PendingMax); {
-	case !b.v.limits.Tells:
+	switch end := o.sentAt.Add(b.v.lane.limits.PendingMax); {
+	case !b.v.lane.limits.Tells:
 		return db.Micros(now.Add(pollPause(b, o)))
-	case b.v.limits.PendingMax > 0 && end.After(now):
+	case b.v.lane.limits.PendingMax > 0 && end.After(now):
 		return db.Micros(end)
 	}
 	return nil
@@ -137,7 +137,7 @@ func raiseSilence(b *batch, tx *db.Tx, ops []*op) error {
 // until the authority says otherwise.
 func doubtOf(b *batch, now time.Time, o *op) string {
 	switch {
-	case b.v.limits.PendingMax > 0 && !o.sentAt.IsZero() && now.Sub(o.sentAt) >= b.v.limits.PendingMax:
+	case b.v.lane.limits.PendingMax > 0 && !o.sentAt.IsZero() && now.Sub(o.sentAt) >= b.v.lane.limits.PendingMax:
 		return string(fault.OutcomeUnknown)
 	case o.receipt.Awaiting:
 		return string(fault.AwaitingAcceptance)
@@ -147,7 +147,7 @@ func doubtOf(b *batch, now time.Time, o *op) string {
 
 // pollPause is between two polls: doubling up to the same five minutes as retries.
 func pollPause(b *batch, o *op) time.Duration {
-	pause := b.v.limits.PollEvery
+	pause := b.v.lane.limits.PollEvery
 	if pause == 0 {
 		pause = b.v.s.cfg.RetryBase
 	}
@@ -171,14 +171,14 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 	var unknown, later []*op
 	for _, o := range asked {
 		switch {
-		case b.v.sameBytes() && b.v.now().Before(o.sentAt.Add(b.v.limits.VisibleAfter)):
+		case b.v.lane.sameBytes() && b.v.now().Before(o.sentAt.Add(b.v.lane.limits.VisibleAfter)):
 			later = append(later, o) // it may yet speak of the first by itself
 			continue
-		case b.v.sameBytes():
+		case b.v.lane.sameBytes():
 			o.doubtful = true
 			resend = append(resend, o) // the authority recognises the same bytes itself
 			continue
-		case b.v.limits.Class == country.ByNothing:
+		case b.v.lane.limits.Class == country.ByNothing:
 			o.unasked = true
 			unknown = append(unknown, o)
 			continue
@@ -197,21 +197,21 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 		case err != nil:
 			b.v.failed(err)
 			unknown = append(unknown, o)
-		case r.Outcome == country.Absent && b.v.now().Before(o.sentAt.Add(b.v.limits.VisibleAfter)):
+		case r.Outcome == country.Absent && b.v.now().Before(o.sentAt.Add(b.v.lane.limits.VisibleAfter)):
 			later = append(later, o)
 		case r.Outcome == country.Absent:
 			o.told = true
 			resend = append(resend, o)
 		case r.Outcome == "", r.Outcome == country.NotTaken, r.SHA256 == "" && r.Outcome != country.Rejected:
-			if b.v.ordered() {
+			if b.v.lane.ordered() {
 				b.v.failed(errors.New("the authority does not say what it holds")) // nothing overtakes it
 			}
 			unknown = append(unknown, o)
-		case r.SHA256 != "" && !b.v.ours(o, r):
-			b.v.recovered()
+		case r.SHA256 != "" && !b.v.lane.ours(o, r):
+			b.v.health.recovered()
 			b.fail(o, numberUsed(r))
 		default:
-			b.v.recovered()
+			b.v.health.recovered()
 			adopt(b, o, r)
 		}
 	}
@@ -230,7 +230,7 @@ func forgiveSilence(b *batch, asked []*op) {
 		return
 	}
 	was := b.silent
-	b.v.failures, b.v.reason, b.v.trouble, b.v.failing = was.failures, was.reason, was.trouble, was.failing
+	b.v.health.failures, b.v.health.reason, b.v.health.trouble, b.v.health.failing = was.failures, was.reason, was.trouble, was.failing
 }
 
 // resolve asks about filings whose answer an earlier visit lost.
@@ -250,17 +250,17 @@ func resolveLost(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	if len(lost) > 0 && b.v.failures > 0 {
+	if len(lost) > 0 && b.v.health.failures > 0 {
 		b.v.backOff()
 	}
 	return b.again(ctx, lost)
 }
 
 func find(ctx context.Context, b *batch, o *op) (r country.Receipt, err error) {
-	call, cancel := exchange.Bounded(ctx, b.v.limits)
+	call, cancel := exchange.Bounded(ctx, b.v.lane.limits)
 	defer cancel()
 	began := b.v.now()
-	r, err = b.v.channel.Find(call, o.filing, b.v.creds)
+	r, err = b.v.lane.channel.Find(call, o.filing, b.v.lane.creds)
 	r, err = r.Bounded(), country.BoundedError(err)
 	b.record(exchange.Call{Verb: "find", At: began, Operations: []string{o.ID}, Receipts: []country.Receipt{r}, Err: err, Traffic: country.TrafficOf(call)})
 	return r, err
@@ -284,8 +284,8 @@ func lookLater(ctx context.Context, b *batch, ops []*op) error {
 	}
 	return b.v.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range ops {
-			due := o.sentAt.Add(b.v.limits.VisibleAfter)
-			if b.v.ordered() {
+			due := o.sentAt.Add(b.v.lane.limits.VisibleAfter)
+			if b.v.lane.ordered() {
 				b.v.restUntil(due)
 				due = chainDue(o)
 			}

@@ -56,7 +56,7 @@ func (b *batch) record(x exchange.Call) {
 	if x.Traffic == nil {
 		return // nobody was called
 	}
-	call := Tallied{Country: b.v.at.Code, Live: b.v.at.Live, Calls: 1, CallsTook: b.v.now().Sub(x.At)}
+	call := Tallied{Country: b.v.lane.at.Code, Live: b.v.lane.at.Live, Calls: 1, CallsTook: b.v.now().Sub(x.At)}
 	if x.Err != nil {
 		call.CallsFailed = 1
 	}
@@ -90,7 +90,7 @@ func (b *batch) storeEvidence(ctx context.Context) error {
 // FAILURE after 48 hours; in a chain nothing does, and nothing overtakes it.
 func (b *batch) again(ctx context.Context, ops []*op) error {
 	v := b.v
-	if v.ordered() && len(ops) > 0 && !v.resting() {
+	if v.lane.ordered() && len(ops) > 0 && !v.resting() {
 		v.failed(notTakenFor(ops[0]))
 	}
 	var unknown, later []*op
@@ -98,8 +98,8 @@ func (b *batch) again(ctx context.Context, ops []*op) error {
 		switch {
 		case o.doubtful:
 			unknown = append(unknown, o)
-		case !v.chained() && v.now().Sub(o.startedAt) >= HopelessAfter:
-			b.fail(o, v.hopeless())
+		case !v.lane.chained() && v.now().Sub(o.startedAt) >= HopelessAfter:
+			b.fail(o, v.health.hopeless())
 		default:
 			later = append(later, o)
 		}
@@ -128,9 +128,9 @@ func (v *visit) postpone(ctx context.Context, ops []*op) error {
 // operation keeps its place in it.
 func (v *visit) dueAgain(now time.Time, o *op) time.Time {
 	switch {
-	case v.ordered() && o.filing.Link.Position > 0:
+	case v.lane.ordered() && o.filing.Link.Position > 0:
 		return chainDue(o)
-	case v.until().After(now):
+	case v.health.until().After(now):
 		return o.AcceptedAt
 	}
 	return now.Add(v.s.Pause(o.tries + 1))
@@ -145,7 +145,7 @@ func (v *visit) stayUnknown(ctx context.Context, ops []*op) error {
 		for _, o := range ops {
 			// A ladder of its own: one filing that cannot be found must not hold up its lane.
 			due, doubt := any(db.Micros(now.Add(v.s.Pause(max(1, o.tries))))), ""
-			if v.ordered() {
+			if v.lane.ordered() {
 				due = db.Micros(chainDue(o))
 			}
 			if now.Sub(o.startedAt) >= HopelessAfter {
@@ -184,7 +184,7 @@ func (v *visit) raiseOverdue(tx *db.Tx, ops []*op, doubtful, hopeless alert.Name
 			continue
 		}
 		if err := v.s.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: name, Subject: o.ID,
-			Message: fmt.Sprintf("operation %s has been in stage %s for %s: %s", o.ID, o.stage, age.Round(time.Minute), v.trouble)}); err != nil {
+			Message: fmt.Sprintf("operation %s has been in stage %s for %s: %s", o.ID, o.stage, age.Round(time.Minute), v.health.trouble)}); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func mendChain(ctx context.Context, b *batch) error {
 	if b.v.held != nil {
 		return b.again(ctx, refused) // it stopped at a link before them
 	}
-	keeper, ok := b.v.channel.(country.ChainKeeper)
+	keeper, ok := b.v.lane.channel.(country.ChainKeeper)
 	if !ok {
 		return stopChain(ctx, b, refused)
 	}
@@ -52,7 +52,7 @@ func mendChain(ctx context.Context, b *batch) error {
 		if err != nil {
 			return err
 		}
-		links, err := own.Links(r, b.v.at.Scope)
+		links, err := own.Links(r, b.v.lane.at.Scope)
 		if err != nil {
 			return err
 		}
@@ -93,10 +93,10 @@ func waitForChain(ctx context.Context, b *batch, head country.Link, refused []*o
 }
 
 func askHead(ctx context.Context, b *batch, keeper country.ChainKeeper, refused []*op) (country.Link, error) {
-	call, cancel := exchange.Bounded(ctx, b.v.limits)
+	call, cancel := exchange.Bounded(ctx, b.v.lane.limits)
 	defer cancel()
 	began := b.v.now()
-	head, err := chain.Head(call, keeper, b.v.supplier, b.v.creds)
+	head, err := chain.Head(call, keeper, b.v.lane.supplier, b.v.lane.creds)
 	err = country.BoundedError(err)
 	b.record(exchange.Call{Verb: "head", At: began, Operations: idsOf(refused), Err: err, Traffic: country.TrafficOf(call)})
 	return head, errors.Join(err, b.storeEvidence(ctx))
@@ -150,7 +150,7 @@ func stopChain(ctx context.Context, b *batch, refused []*op) error {
 
 // stop lets nothing of the lane's chain be filed in this visit.
 func stop(v *visit, why string) hold.Hold {
-	v.held = &hold.Hold{Place: v.at, Reason: fault.ChainStopped, Why: why}
+	v.held = &hold.Hold{Place: v.lane.at, Reason: fault.ChainStopped, Why: why}
 	v.rests()
 	return *v.held
 }
@@ -167,7 +167,7 @@ func writeStop(tx *db.Tx, v *visit, held hold.Hold, message string) error {
 	if err := held.Store(tx); err != nil {
 		return err
 	}
-	return v.s.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, v.subject(), message)
+	return v.s.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, v.lane.subject(), message)
 }
 
 // stopAtRefusal holds the supplier where a refused document stops its chain. The
@@ -175,7 +175,7 @@ func writeStop(tx *db.Tx, v *visit, held hold.Hold, message string) error {
 // not let anything follow.
 func stopAtRefusal(b *batch, o *op, r country.Receipt) {
 	v := b.v
-	if !v.chained() || v.limits.Refusal != country.StopsChain || v.held != nil {
+	if !v.lane.chained() || v.lane.limits.Refusal != country.StopsChain || v.held != nil {
 		return
 	}
 	held := stop(v, fmt.Sprintf("the authority refused link %d of the chain, operation %s; nothing may follow it until somebody has decided", o.filing.Link.Position, o.ID))
@@ -186,7 +186,7 @@ func stopAtRefusal(b *batch, o *op, r country.Receipt) {
 // although it does not follow the last one that it held.
 func remarkChain(b *batch, o *op) {
 	b.evidence = append(b.evidence, func(tx *db.Tx) error {
-		return b.v.s.cfg.Alerts.RaiseOnceIn(tx, tx.Now().Add(-24*time.Hour), alert.Alert{Name: alert.ChainRemarked, Subject: b.v.subject(),
+		return b.v.s.cfg.Alerts.RaiseOnceIn(tx, tx.Now().Add(-24*time.Hour), alert.Alert{Name: alert.ChainRemarked, Subject: b.v.lane.subject(),
 			Message: fmt.Sprintf("the authority took link %d of the chain, operation %s, and remarks that it does not follow the last one that it held", o.filing.Link.Position, o.ID)})
 	})
 }

@@ -58,16 +58,7 @@ func TestNobodyIsLinkedOrSentAheadOfSuspects(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
 	o.Habits.Batch = 2
-	down := true
-	var mu sync.Mutex
-	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return country.Receipt{}, country.ErrNotTaken
-		}
-		return o.Take(f), nil
-	}
+	setDown := outage(o)
 	d := sqlite(t)
 	n := newNode(t, d, o.Setup())
 	supplier := n.Supplier(officeCode, "s1")
@@ -79,9 +70,7 @@ func TestNobodyIsLinkedOrSentAheadOfSuspects(t *testing.T) {
 	n.Stop()
 	execSQL(t, d, "UPDATE operations SET crashes = CASE operation_id WHEN $1 THEN 2 ELSE 1 END", ids[0])
 	execSQL(t, d, "UPDATE lanes SET due_at = NULL, failures = 0, reason = '', trouble = ''")
-	mu.Lock()
-	down = false
-	mu.Unlock()
+	setDown(false)
 	next := newNode(t, d, o.Setup())
 	next.SuspectLater(300 * time.Millisecond)
 	ids = append(ids, next.File(invoice(officeCode, supplier, "t3")))
@@ -98,16 +87,7 @@ func TestNothingOvertakesALinkThatWasSetAside(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
 	o.Habits.Batch = 2
-	down := true
-	var mu sync.Mutex
-	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return country.Receipt{}, country.ErrNotTaken
-		}
-		return o.Take(f), nil
-	}
+	setDown := outage(o)
 	n := newNode(t, sqlite(t), o.Setup())
 	supplier := n.Supplier(officeCode, "s1")
 	ids := []string{n.File(invoice(officeCode, supplier, "t1")), n.File(invoice(officeCode, supplier, "t2"))}
@@ -118,9 +98,7 @@ func TestNothingOvertakesALinkThatWasSetAside(t *testing.T) {
 	n.Stop()
 	execSQL(t, n.DB, "UPDATE operations SET crashes = 6 WHERE operation_id = $1", ids[1])
 	execSQL(t, n.DB, "UPDATE lanes SET due_at = NULL, failures = 0, reason = '', trouble = ''")
-	mu.Lock()
-	down = false
-	mu.Unlock()
+	setDown(false)
 	ids = append(ids, n.File(invoice(officeCode, supplier, "t3")))
 	n.Start()
 	n.Succeeds(ids[0])
@@ -210,16 +188,7 @@ func TestNewCredentialsDoNotShortenAPauseThatTheAuthorityAskedFor(t *testing.T) 
 func TestAnOperationWithoutItsBytesIsRefusedLoudly(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	down := true
-	var mu sync.Mutex
-	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return country.Receipt{}, country.ErrNotTaken
-		}
-		return o.Take(f), nil
-	}
+	setDown := outage(o)
 	n := newNode(t, sqlite(t), o.Setup())
 	supplier := n.Supplier(officeCode, "s1")
 	id := n.File(invoice(officeCode, supplier, "t1"))
@@ -227,9 +196,7 @@ func TestAnOperationWithoutItsBytesIsRefusedLoudly(t *testing.T) {
 	n.Until("it is prepared", func() bool { return n.Stage(id) == string(filing.Prepared) })
 	n.Stop()
 	execSQL(t, n.DB, "DELETE FROM filings")
-	mu.Lock()
-	down = false
-	mu.Unlock()
+	setDown(false)
 	other := n.File(invoice(officeCode, supplier, "t2"))
 	n.Start()
 	n.Succeeds(other)

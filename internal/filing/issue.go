@@ -34,13 +34,13 @@ type Issued struct {
 }
 
 func issued(v *visit, e *ending) Issued {
-	o, supplier := e.op, v.supplier
+	o, supplier := e.op, v.lane.supplier
 	t := *o.Document
-	t.Items = v.pack.TypedItems(country.Case{Transaction: o.Document, Totals: o.Totals, UseCase: o.UseCase, Now: o.AcceptedAt})
-	in := Issued{Scope: o.Scope, OperationID: o.ID, Pack: v.pack, Structured: o.structured, Issue: country.Issue{
+	t.Items = v.lane.pack.TypedItems(country.Case{Transaction: o.Document, Totals: o.Totals, UseCase: o.UseCase, Now: o.AcceptedAt})
+	in := Issued{Scope: o.Scope, OperationID: o.ID, Pack: v.lane.pack, Structured: o.structured, Issue: country.Issue{
 		Transaction: &t, Totals: o.Totals, Supplier: &supplier, Original: o.refs.Original, Shares: o.refs.Shares, UniqueNumber: o.UniqueNumber(),
 		AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: cmp.Or(e.receipt.AuthorityID2, o.filing.AuthorityID), QRCode: cmp.Or(e.receipt.QRCode, o.filing.QRCode),
-		Receipt: e.receipt.Document, Live: o.Live, Location: v.location, At: v.s.db.Wall(),
+		Receipt: e.receipt.Document, Live: o.Live, Location: v.lane.location, At: v.s.db.Wall(),
 	}}
 	if o.filing.Report != nil {
 		in.Filing = &o.filing
@@ -60,12 +60,12 @@ func (in *Issued) Country(language string) country.Issue {
 // document that its own law refuses ends the attempt; a defect of ours does not
 // undo a sale: the result says so, and a person looks at it.
 func structure(v *visit, o *op) []fault.Fault {
-	if v.pack.Structured == nil {
+	if v.lane.pack.Structured == nil {
 		return nil
 	}
 	in := issued(v, &ending{outcome: outcome{op: o}})
 	err := country.Safely("make a structured invoice", func() (err error) {
-		o.structured, err = v.pack.Structured(in.Country(o.Document.LanguageCode))
+		o.structured, err = v.lane.pack.Structured(in.Country(o.Document.LanguageCode))
 		return err
 	})
 	var wrong *fault.Error
@@ -133,7 +133,7 @@ func issue(ctx context.Context, v *visit, outcomes []outcome) ([]ending, error) 
 	for i := range endings {
 		e := &endings[i]
 		e.attachments = attach(e, visuals[i], reports[i], now)
-		e.result = result.Ended(e.op.Operation, v.pack, v.supplier, result.End{Status: e.status, Faults: e.faults, Filing: e.op.filing, Receipt: e.receipt,
+		e.result = result.Ended(e.op.Operation, v.lane.pack, v.lane.supplier, result.End{Status: e.status, Faults: e.faults, Filing: e.op.filing, Receipt: e.receipt,
 			Structured: e.op.structured, Visual: visuals[i] != nil, At: now}).Encode()
 	}
 	return endings, nil
@@ -151,7 +151,7 @@ func loadForRendering(ctx context.Context, v *visit, outcomes []outcome) error {
 			v.s.log.Error("settle an operation", "operation", o.ID, "error", err)
 			o.Document = &transaction.Transaction{Kind: o.Kind, ID: o.TransactionID, CountryCode: o.Code, Number: o.Number, SupplierID: o.SupplierID}
 		}
-		unshown := e.status == Success && o.refs.Original == nil && (visual(v, o) || v.pack.Structured != nil)
+		unshown := e.status == Success && o.refs.Original == nil && (visual(v, o) || v.lane.pack.Structured != nil)
 		if o.Correction() && (unshown || o.Bare()) {
 			needOriginal = append(needOriginal, o)
 		}
@@ -177,13 +177,13 @@ func loadForRendering(ctx context.Context, v *visit, outcomes []outcome) error {
 // warnReused warns of numbers that the supplier used for another successful
 // transaction. It hinders nothing: some countries restart their numbers.
 func warnReused(r db.Reader, v *visit, outcomes []outcome, numbers []string) error {
-	if len(numbers) == 0 || v.at.SupplierID == "" {
+	if len(numbers) == 0 || v.lane.at.SupplierID == "" {
 		return nil
 	}
 	type use struct{ number, first, last string }
 	used, err := db.Collect(r, func(scan func(...any) error) (u use, err error) { return u, scan(&u.number, &u.first, &u.last) },
 		"SELECT number, min(transaction_id), max(transaction_id) FROM operations WHERE client_id = $1 AND "+v.s.db.In("number", "$2")+
-			" AND supplier_id = $3 AND status = 'SUCCESS' GROUP BY number", v.at.Scope, db.Strings(numbers), v.at.SupplierID)
+			" AND supplier_id = $3 AND status = 'SUCCESS' GROUP BY number", v.lane.at.Scope, db.Strings(numbers), v.lane.at.SupplierID)
 	if err != nil {
 		return fmt.Errorf("look for numbers in use: %w", err)
 	}

@@ -17,17 +17,17 @@ import (
 // mindBreaker lets the lane rest where nothing gets through to its authority:
 // what needs no call is done all the same.
 func (v *visit) mindBreaker() {
-	if v.channel == nil || v.callsNobody() {
+	if v.lane.channel == nil || v.callsNobody() {
 		return
 	}
-	ok, open := v.s.breakers.MayCall(v.at.Environment(), v.now())
+	ok, open := v.s.breakers.MayCall(v.lane.at.Environment(), v.now())
 	if ok {
 		return
 	}
-	v.behind = true
-	v.countFailure(errors.New(open.Last))
-	v.reason = open.Reason
-	v.trouble = fmt.Sprintf("%s (%s failed in a row; next attempt for all suppliers at %s)", open.Last,
+	v.health.behind = true
+	v.health.countFailure(errors.New(open.Last))
+	v.health.reason = open.Reason
+	v.health.trouble = fmt.Sprintf("%s (%s failed in a row; next attempt for all suppliers at %s)", open.Last,
 		fault.Count(int(open.Calls), "call"), result.Stamp(open.Next))
 	v.backOff()
 	v.restUntil(open.Next)
@@ -37,12 +37,12 @@ func (v *visit) mindBreaker() {
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.
 func (v *visit) callsNobody() bool {
-	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && v.lease.Row.Shard >= operation.Shards(v.s.cfg.Atlas, v.pack, v.at.Live)
+	return v.lane.pack.Keeps(&v.lane.supplier) || v.lane.pack.Chosen() && v.lease.Row.Shard >= operation.Shards(v.s.cfg.Atlas, v.lane.pack, v.lane.at.Live)
 }
 
 // learn tells the breaker of a call, and people of the breaker.
 func (b *batch) learn(x exchange.Call) {
-	v, at, node := b.v, b.v.at.Environment(), b.v.s.db.Node()
+	v, at, node := b.v, b.v.lane.at.Environment(), b.v.s.db.Node()
 	switch {
 	case x.Traffic == nil, errors.Is(x.Err, context.Canceled):
 		// nothing was called, or our own end cut it short
@@ -51,10 +51,10 @@ func (b *batch) learn(x exchange.Call) {
 			return
 		}
 		v.s.log.Info("an authority answers again", "authority", at.String())
-		v.answers = true
+		v.health.answers = true
 		b.evidence = append(b.evidence, func(tx *db.Tx) error { return breaker.Clear(tx, node, at) })
 	default:
-		state, changed := v.s.breakers.Failed(at, breaker.Failure{Supplier: v.subject(), At: v.now(), Reason: reasonOf(x.Err), Err: x.Err}, v.s.pauses)
+		state, changed := v.s.breakers.Failed(at, breaker.Failure{Supplier: v.lane.subject(), At: v.now(), Reason: reasonOf(x.Err), Err: x.Err}, v.s.pauses)
 		if !changed {
 			return
 		}
@@ -68,8 +68,8 @@ func (b *batch) learn(x exchange.Call) {
 // the call for all was answered has gone to rest when the others were told, until
 // a probe that nobody needs any more.
 func (v *visit) tellOthers(ctx context.Context) {
-	at := v.at.Environment()
-	if !v.answers && (!v.behind || v.s.breakers.IsOpen(at)) {
+	at := v.lane.at.Environment()
+	if !v.health.answers && (!v.health.behind || v.s.breakers.IsOpen(at)) {
 		return
 	}
 	if err := v.s.endPauses(ctx, at, fault.AuthorityUnreachable, fault.AuthorityError); err != nil {
@@ -139,7 +139,7 @@ func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 	if sum <= smallBatch {
 		return nil
 	}
-	leave, err := v.s.room.Enter(ctx, v.at.Environment().String(), v.at.Scope, sum)
+	leave, err := v.s.room.Enter(ctx, v.lane.at.Environment().String(), v.lane.at.Scope, sum)
 	if err != nil {
 		return fmt.Errorf("wait for room: %w", err)
 	}
@@ -175,7 +175,7 @@ func (v *visit) beside() (working int, waiting bool) {
 // unhurried reports whether the authority grants few calls: they carry what they can,
 // whoever else works.
 func (v *visit) unhurried() bool {
-	return v.limits.Wait > 0 || !v.lease.Row.askedUntil.IsZero() || !v.wait.IsZero()
+	return v.lane.limits.Wait > 0 || !v.lease.Row.askedUntil.IsZero() || !v.health.wait.IsZero()
 }
 
 // batchBeside bounds a batch beside so many lanes of others; most: what it may be alone.

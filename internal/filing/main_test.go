@@ -2,8 +2,10 @@ package filing_test
 
 import (
 	"os"
+	"sync/atomic"
 	"testing"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing/filingtest"
@@ -82,4 +84,17 @@ func one[T any](t testing.TB, d *db.DB, sql string, args ...any) T {
 func same[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	filingtest.Same(t, what, got, want)
+}
+
+// outage makes an office take nothing until the answer is called with false.
+func outage(o *office) (set func(down bool)) {
+	var down atomic.Bool
+	down.Store(true)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		if down.Load() {
+			return country.Receipt{}, country.ErrNotTaken
+		}
+		return o.Take(f), nil
+	}
+	return down.Store
 }

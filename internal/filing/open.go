@@ -20,26 +20,26 @@ const documentsBatch = 40
 func (v *visit) open(ctx context.Context) (err error) {
 	atlas := v.s.cfg.Atlas
 	var ok bool
-	if v.pack, ok = atlas.Pack(v.at.Code); !ok {
-		return fmt.Errorf("country %s is not in this program any more", v.at.Code)
+	if v.lane.pack, ok = atlas.Pack(v.lane.at.Code); !ok {
+		return fmt.Errorf("country %s is not in this program any more", v.lane.at.Code)
 	}
-	v.limits = country.Limits{Batch: documentsBatch, Parallel: operation.DocumentShards}
-	if v.pack.Connect != nil {
-		if v.channel, err = atlas.Channel(v.at.Code, v.at.Live); err != nil {
+	v.lane.limits = country.Limits{Batch: documentsBatch, Parallel: operation.DocumentShards}
+	if v.lane.pack.Connect != nil {
+		if v.lane.channel, err = atlas.Channel(v.lane.at.Code, v.lane.at.Live); err != nil {
 			return err
 		}
-		v.limits = v.channel.Limits()
+		v.lane.limits = v.lane.channel.Limits()
 	}
-	if v.at.SupplierID == "" {
+	if v.lane.at.SupplierID == "" {
 		return nil
 	}
-	if err := v.openSupplier(ctx); err != nil || !v.known || v.channel == nil {
+	if err := v.openSupplier(ctx); err != nil || !v.lane.known || v.lane.channel == nil {
 		return err
 	}
 	if err := v.holdNewcomer(ctx); err != nil {
 		return err
 	}
-	if v.creds, err = v.s.cfg.Companies.Credentials(ctx, v.at.Scope, v.at.SupplierID); err != nil {
+	if v.lane.creds, err = v.s.cfg.Companies.Credentials(ctx, v.lane.at.Scope, v.lane.at.SupplierID); err != nil {
 		return fmt.Errorf("open the supplier's credentials: %w", err)
 	}
 	return v.signAnew(ctx)
@@ -48,15 +48,15 @@ func (v *visit) open(ctx context.Context) (err error) {
 // openSupplier reads whose lane it is, and whether anything of it may be filed.
 func (v *visit) openSupplier(ctx context.Context) error {
 	err := v.s.db.ReadEach(ctx, func(r db.Reader) (err error) {
-		if v.channel != nil {
+		if v.lane.channel != nil {
 			if err := v.learnHold(r); err != nil {
 				return err
 			}
-			if v.version, err = credentialVersion(r, v.at.Scope, v.at.SupplierID); err != nil {
+			if v.lane.version, err = credentialVersion(r, v.lane.at.Scope, v.lane.at.SupplierID); err != nil {
 				return err
 			}
 		}
-		v.supplier, err = v.s.cfg.Companies.Supplier(r, v.at.Scope, v.at.SupplierID)
+		v.lane.supplier, err = v.s.cfg.Companies.Supplier(r, v.lane.at.Scope, v.lane.at.SupplierID)
 		return err
 	})
 	if fault.KindOf(err) == fault.NotFound {
@@ -65,10 +65,10 @@ func (v *visit) openSupplier(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
-	if v.supplier.Closed {
+	if v.lane.supplier.Closed {
 		return nil // as if it were not there: what it issued stays
 	}
-	v.known, v.location = true, v.s.cfg.Atlas.Zone(v.supplier.Address, v.pack)
+	v.lane.known, v.lane.location = true, v.s.cfg.Atlas.Zone(v.lane.supplier.Address, v.lane.pack)
 	return nil
 }
 
@@ -82,13 +82,13 @@ func (v *visit) learnHold(r db.Reader) error {
 	err := r.Row(`SELECT h.reason, h.why, h.released_at, h.client_id IS NOT NULL, coalesce(i.newcomers_until, 0) > $3, i.newcomers_from IS NOT NULL,
 		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)
 		FROM (SELECT 1 AS one) AS x LEFT JOIN supplier_holds h ON h.client_id = $1 AND h.supplier_id = $2 LEFT JOIN intake i ON i.one = x.one`,
-		v.at.Scope, v.at.SupplierID, db.Micros(r.Now())).Scan(&reason, &why, &released, &looked, &newcomers, &v.restored, &gaps)
+		v.lane.at.Scope, v.lane.at.SupplierID, db.Micros(r.Now())).Scan(&reason, &why, &released, &looked, &newcomers, &v.lane.restored, &gaps)
 	if err != nil {
 		return fmt.Errorf("look for a hold: %w", err)
 	}
-	v.adopting, v.newcomer = gaps > 0, newcomers && !looked
+	v.lane.adopting, v.lane.newcomer = gaps > 0, newcomers && !looked
 	if looked && released == nil {
-		v.held = &hold.Hold{Place: v.at, Reason: fault.Code(*reason), Why: *why}
+		v.held = &hold.Hold{Place: v.lane.at, Reason: fault.Code(*reason), Why: *why}
 	}
 	return nil
 }
@@ -97,14 +97,14 @@ func (v *visit) learnHold(r db.Reader) error {
 // one that was lost with its sales and onboarded again. Recovery asks its
 // authority and releases it.
 func (v *visit) holdNewcomer(ctx context.Context) error {
-	if !v.newcomer || v.pack.Keeps(&v.supplier) {
+	if !v.lane.newcomer || v.lane.pack.Keeps(&v.lane.supplier) {
 		return nil
 	}
-	company, err := v.s.cfg.Companies.Company(ctx, v.at.Scope, v.at.SupplierID, false)
+	company, err := v.s.cfg.Companies.Company(ctx, v.lane.at.Scope, v.lane.at.SupplierID, false)
 	if err != nil {
 		return fmt.Errorf("read the company: %w", err)
 	}
-	held := hold.Hold{Place: v.at, Reason: fault.Held, Why: "a company that is new after a restored backup; its authority has not said yet what it holds"}
+	held := hold.Hold{Place: v.lane.at, Reason: fault.Held, Why: "a company that is new after a restored backup; its authority has not said yet what it holds"}
 	return v.s.db.Write(ctx, func(tx *db.Tx) error {
 		var from int64
 		if err := tx.Row("SELECT newcomers_from FROM intake").Scan(&from); err != nil {
@@ -126,10 +126,10 @@ const signAnewAtOnce = 1000
 // may hold keeps its bytes. That includes what was refused for the old
 // credentials: with its old signature it would be refused for ever.
 func (v *visit) signAnew(ctx context.Context) error {
-	if v.version == v.lease.Row.credentials {
+	if v.lane.version == v.lease.Row.credentials {
 		return nil
 	}
-	for more := !v.chained(); more; {
+	for more := !v.lane.chained(); more; {
 		var list []transition
 		err := v.s.db.Read(ctx, func(r db.Reader) (err error) {
 			list, err = db.Collect(r, func(scan func(...any) error) (t transition, err error) {
@@ -148,12 +148,12 @@ func (v *visit) signAnew(ctx context.Context) error {
 		}
 		more = len(list) == signAnewAtOnce
 	}
-	if v.lacksCredentials() {
-		v.recovered()
+	if v.health.lacksCredentials() {
+		v.health.recovered()
 	}
 	// Stored when the lane is left. Whoever visits it after a crash before that
 	// signs once more what was not sent.
-	v.acted = v.version
+	v.health.acted = v.lane.version
 	return nil
 }
 

@@ -42,10 +42,10 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 			return err
 		}
 	}
-	if !v.known && (o.Kind != transaction.Backfill || o.SupplierID != "") {
+	if !v.lane.known && (o.Kind != transaction.Backfill || o.SupplierID != "") {
 		return failUnknownSupplier(ctx, b, o)
 	}
-	if faults := checkCustomer(o, v.pack); len(faults) > 0 {
+	if faults := checkCustomer(o, v.lane.pack); len(faults) > 0 {
 		b.fail(o, faults...)
 		return nil
 	}
@@ -53,8 +53,8 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 		b.settle(outcome{op: o, status: Success})
 		return nil
 	}
-	if v.channel != nil && v.supplier.CountryCode != v.pack.Code {
-		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", v.supplier.CountryCode, v.pack.Code))
+	if v.lane.channel != nil && v.lane.supplier.CountryCode != v.lane.pack.Code {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", v.lane.supplier.CountryCode, v.lane.pack.Code))
 		return nil
 	}
 	if !isFiled(v, o) {
@@ -76,12 +76,12 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 // lane of the original's supplier.
 func resolveOriginal(ctx context.Context, b *batch, o *op) (goOn bool, err error) {
 	v := b.v
-	refs, verdict, err := correction.Terms{DB: v.s.db, Pack: v.pack, EarlierMax: v.s.earlierMax}.Resolve(ctx, o.Operation)
+	refs, verdict, err := correction.Terms{DB: v.s.db, Pack: v.lane.pack, EarlierMax: v.s.earlierMax}.Resolve(ctx, o.Operation)
 	if err != nil {
 		return false, err
 	}
 	o.refs = refs
-	if verdict == (correction.Verdict{}) && v.pack.Periods != nil && refs.OperationID != "" {
+	if verdict == (correction.Verdict{}) && v.lane.pack.Periods != nil && refs.OperationID != "" {
 		if verdict, err = resolveEntry(ctx, v, o); err != nil {
 			return false, err
 		}
@@ -192,7 +192,7 @@ func move(ctx context.Context, b *batch, o *op, supplierID string) error {
 	b.moved = append(b.moved, o)
 	to, v := o.Place(), b.v
 	to.SupplierID = supplierID
-	lane := to.Lane(operation.Shard(o.ID, o.Document, v.pack, operation.Shards(v.s.cfg.Atlas, v.pack, o.Live)))
+	lane := to.Lane(operation.Shard(o.ID, o.Document, v.lane.pack, operation.Shards(v.s.cfg.Atlas, v.lane.pack, o.Live)))
 	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(moved, lane, supplierID)} }, func(tx *db.Tx) error {
 		tx.Wake(laneQueue.Table)
 		return nil
@@ -243,14 +243,14 @@ func checkCustomer(o *op, pack country.Pack) (wrong []fault.Fault) {
 
 // isFiled reports whether the operation goes to an authority.
 func isFiled(v *visit, o *op) bool {
-	if v.channel == nil {
+	if v.lane.channel == nil {
 		return false
 	}
 	originals := []*country.Original{o.refs.Original}
 	for i := range o.refs.Shares {
 		originals = append(originals, &o.refs.Shares[i].Original)
 	}
-	o.unfiled = !v.pack.Filed(o.UseCase, &v.supplier, o.Document, originals...)
+	o.unfiled = !v.lane.pack.Filed(o.UseCase, &v.lane.supplier, o.Document, originals...)
 	return !o.unfiled
 }
 
@@ -258,7 +258,7 @@ func isFiled(v *visit, o *op) bool {
 // period's document. False: nothing is drafted.
 func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
 	b, v := d.b, d.b.v
-	if v.pack.Periods == nil {
+	if v.lane.pack.Periods == nil {
 		return true, nil
 	}
 	if o.Kind == transaction.Period {
@@ -274,7 +274,7 @@ func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
 	}
 	var made *country.Gathered
 	err = country.Safely("gather a sale", func() (err error) {
-		made, err = v.pack.Periods.Gather(draftOf(v, o))
+		made, err = v.lane.pack.Periods.Gather(draftOf(v, o))
 		return err
 	})
 	var wrong *fault.Error
@@ -330,7 +330,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	if v.held != nil {
 		return nil // the chain was stopped a moment ago
 	}
-	if v.paused {
+	if v.health.paused {
 		return nil // the credentials were refused a moment ago: it stays due, and the lane rests
 	}
 	// By the client's own number first: what is registered needs no draft, which
@@ -338,7 +338,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	if decided, err := fillGap(ctx, b, o, adoption.Names{Number: o.Document.Number}); decided || err != nil {
 		return err
 	}
-	if v.chained() {
+	if v.lane.chained() {
 		if err := d.readChain(ctx); err != nil {
 			return err
 		}
@@ -355,7 +355,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	err = country.Safely("prepare a filing", func() (err error) {
 		draft := draftOf(v, o)
 		draft.Previous, draft.Refused, draft.Sequence = d.chain, refused, sequence
-		filing, err = v.channel.Prepare(draft)
+		filing, err = v.lane.channel.Prepare(draft)
 		return err
 	})
 	var wrong *fault.Error
@@ -389,7 +389,7 @@ func (d *drafting) drafted(ctx context.Context, o *op, filing country.Filing) er
 	filing.OperationID, filing.Leaves = o.ID, o.gather.Gathered != nil && o.gather.Gathered.Filed
 	filing.PreparedAt = v.s.db.Wall()
 	o.filing = filing
-	if v.chained() {
+	if v.lane.chained() {
 		d.chain = filing.Link
 	}
 	b.ready = append(b.ready, o)
@@ -400,8 +400,8 @@ func (d *drafting) drafted(ctx context.Context, o *op, filing country.Filing) er
 func draftOf(v *visit, o *op) country.Draft {
 	return country.Draft{
 		OperationID: o.ID, UniqueNumber: o.UniqueNumber(), Transaction: *o.Document, Totals: o.Totals,
-		Supplier: v.supplier, Original: o.refs.Original, Shares: o.refs.Shares, Period: o.gather.Period, Location: v.location, Now: v.s.db.Wall(),
-		Live: o.Live, Late: v.lease.Row.failures > 0, Credentials: v.creds,
+		Supplier: v.lane.supplier, Original: o.refs.Original, Shares: o.refs.Shares, Period: o.gather.Period, Location: v.lane.location, Now: v.s.db.Wall(),
+		Live: o.Live, Late: v.lease.Row.failures > 0, Credentials: v.lane.creds,
 	}
 }
 
@@ -409,7 +409,7 @@ func draftOf(v *visit, o *op) country.Draft {
 // ready: too many were drawn, and the lane rests until there is room.
 func (d *drafting) sequence(ctx context.Context) (number int64, ready bool, err error) {
 	v := d.b.v
-	if !v.pack.Sequence {
+	if !v.lane.pack.Sequence {
 		return 0, true, nil
 	}
 	if d.numbers.Empty() {
@@ -423,7 +423,7 @@ func (d *drafting) sequence(ctx context.Context) (number int64, ready bool, err 
 			if err := v.lease.Guard(tx); err != nil {
 				return err
 			}
-			d.numbers, wait, err = series.Sequence(tx, v.at.Environment(), v.s.db.Wall(), max(want, 1))
+			d.numbers, wait, err = series.Sequence(tx, v.lane.at.Environment(), v.s.db.Wall(), max(want, 1))
 			return err
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ func send(ctx context.Context, b *batch) error {
 		return nil
 	}
 	inOrder(b.outgoing)
-	ops := b.outgoing[:min(len(b.outgoing), max(1, b.v.limits.Batch))]
+	ops := b.outgoing[:min(len(b.outgoing), max(1, b.v.lane.limits.Batch))]
 	b.outgoing = b.outgoing[len(ops):]
 	if err := markSent(ctx, b, ops); err != nil {
 		return err
@@ -32,9 +32,9 @@ func send(ctx context.Context, b *batch) error {
 	for i, o := range ops {
 		filings[i] = o.filing
 	}
-	call, cancel := exchange.Bounded(ctx, b.v.limits)
+	call, cancel := exchange.Bounded(ctx, b.v.lane.limits)
 	began, wall := b.v.now(), time.Now()
-	receipts, err := b.v.channel.Send(call, filings, b.v.creds)
+	receipts, err := b.v.lane.channel.Send(call, filings, b.v.lane.creds)
 	cancel()
 	err = country.BoundedError(err)
 	for i := range receipts {
@@ -48,8 +48,8 @@ func send(ctx context.Context, b *batch) error {
 	if err != nil {
 		return sendFailed(ctx, b, ops, err)
 	}
-	b.v.recovered()
-	b.v.applyThrottle(b.v.limits.Wait)
+	b.v.health.recovered()
+	b.v.applyThrottle(b.v.lane.limits.Wait)
 	compareClocks(ctx, b, receipts, wall)
 	var again []*op
 	for i, o := range ops {
@@ -92,7 +92,7 @@ func compareClocks(ctx context.Context, b *batch, receipts []country.Receipt, be
 		}
 		now := time.Now()
 		if r.At.Add(skewMax).Before(began) || r.At.After(now.Add(skewMax)) {
-			raiseSkew(ctx, b, fmt.Sprintf("the authority of %s says it is %s, this machine %s", b.v.pack.Code, result.Stamp(r.At), result.Stamp(now)))
+			raiseSkew(ctx, b, fmt.Sprintf("the authority of %s says it is %s, this machine %s", b.v.lane.pack.Code, result.Stamp(r.At), result.Stamp(now)))
 		}
 		return // one answer, one clock
 	}
@@ -101,7 +101,7 @@ func compareClocks(ctx context.Context, b *batch, receipts []country.Receipt, be
 // raiseSkew tells of a wrong clock once a day: every answer would say it again.
 func raiseSkew(ctx context.Context, b *batch, message string) {
 	err := b.v.s.db.Write(ctx, func(tx *db.Tx) error {
-		return b.v.s.cfg.Alerts.RaiseOnceIn(tx, tx.Now().Add(-24*time.Hour), alert.Alert{Name: alert.ClockSkew, Subject: b.v.pack.Code, Message: message})
+		return b.v.s.cfg.Alerts.RaiseOnceIn(tx, tx.Now().Add(-24*time.Hour), alert.Alert{Name: alert.ClockSkew, Subject: b.v.lane.pack.Code, Message: message})
 	})
 	if err != nil {
 		b.v.s.log.Error("raise an alert", "error", err)
@@ -115,8 +115,8 @@ func answered(b *batch, o *op, r country.Receipt) (again bool) {
 	switch {
 	case r.Outcome == country.NotTaken:
 		return true
-	case r.Duplicate && !b.v.ours(o, r):
-		if r.SHA256 == "" && b.v.askable() {
+	case r.Duplicate && !b.v.lane.ours(o, r):
+		if r.SHA256 == "" && b.v.lane.askable() {
 			b.ambiguous = append(b.ambiguous, o) // "already received" without content: ask which
 			return false
 		}
@@ -126,7 +126,7 @@ func answered(b *batch, o *op, r country.Receipt) (again bool) {
 			remarkChain(b, o)
 		}
 		b.settle(outcome{op: o, status: Success, receipt: r, faults: r.Faults})
-	case r.Outcome == country.Rejected && r.ChainBroken && b.v.chained():
+	case r.Outcome == country.Rejected && r.ChainBroken && b.v.lane.chained():
 		b.broken = append(b.broken, o)
 	case r.Outcome == country.Rejected:
 		b.settle(outcome{op: o, status: Failure, receipt: r, faults: lifecycle.Rejection(r)})
@@ -160,7 +160,7 @@ func sendFailed(ctx context.Context, b *batch, ops []*op, err error) error {
 	b.v.s.log.Warn("no clean answer from the authority", "lane", b.v.lease.ID, "filings", len(ops), "error", err)
 	before := b.v.health
 	b.silent = &before
-	b.v.countFailure(err)
+	b.v.health.countFailure(err)
 	b.ambiguous = append(b.ambiguous, ops...)
 	return nil
 }

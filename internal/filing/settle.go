@@ -42,7 +42,7 @@ func storeOutcomes(ctx context.Context, b *batch) error {
 	// A pause that the authority asked for is stored with the answer that asked:
 	// a crash afterwards must not make us forget it. Where nothing else is to be done
 	// the lane is given back in the same commit, too.
-	last := (b.v.wait.After(b.v.now()) || !b.more()) && b.v.failures == 0 && len(b.broken) == 0
+	last := (b.v.health.wait.After(b.v.now()) || !b.more()) && b.v.health.failures == 0 && len(b.broken) == 0
 	var done []transition
 	err = b.v.s.db.Write(ctx, func(tx *db.Tx) error {
 		if last {
@@ -145,7 +145,7 @@ func followUp(tx *db.Tx, b *batch, endings []ending, own map[string]bool) (list 
 		}
 	}
 	waiting, err := db.Collect(tx, scanOp, "SELECT "+opFields+" FROM operations WHERE client_id = $1 AND "+b.v.s.db.In("transaction_id", "$2")+
-		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.v.at.Scope, db.Strings(ids))
+		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.v.lane.at.Scope, db.Strings(ids))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for waiting attempts: %w", err)
 	}
@@ -180,7 +180,7 @@ func free(tx *db.Tx, v *visit, ids []string) (list []transition, err error) {
 		some, err := db.Collect(tx, func(scan func(...any) error) (t transition, err error) {
 			t = transition{move: unblocked, from: Blocked, values: []any{db.Micros(tx.Now())}}
 			return t, scan(&t.id)
-		}, "SELECT operation_id FROM operations WHERE client_id = $1 AND "+v.s.db.In(column, "$2")+" AND stage = 'blocked'", v.at.Scope, db.Strings(ids))
+		}, "SELECT operation_id FROM operations WHERE client_id = $1 AND "+v.s.db.In(column, "$2")+" AND stage = 'blocked'", v.lane.at.Scope, db.Strings(ids))
 		if err != nil {
 			return nil, fmt.Errorf("look for corrections that wait: %w", err)
 		}
@@ -216,7 +216,7 @@ func join(tx *db.Tx, v *visit, waiting []*op, ends map[string]ending) (list []tr
 	}
 	var counts [][]any
 	for id, n := range perTransaction {
-		counts = append(counts, []any{v.at.Scope, id, n})
+		counts = append(counts, []any{v.lane.at.Scope, id, n})
 	}
 	return list, tx.ExecEach("UPDATE transactions SET open = open - $3 WHERE client_id = $1 AND transaction_id = $2", counts)
 }
@@ -258,14 +258,14 @@ func loadDigests(tx *db.Tx, d *db.DB, ops []*op) error {
 // endPeriods does what the ends mean to periods. It answers which operations were
 // our own, and what is told of sales.
 func endPeriods(tx *db.Tx, v *visit, endings []ending) (own map[string]bool, events []webhook.Event, err error) {
-	if v.pack.Periods == nil {
+	if v.lane.pack.Periods == nil {
 		return nil, nil, nil
 	}
 	ends := make([]period.Ended, len(endings))
 	for i, e := range endings {
 		ends[i] = period.Ended{Operation: e.op.Operation, Success: e.status == Success, Leaves: e.op.filing.Leaves, Receipt: e.receipt, Faults: e.faults}
 	}
-	return v.s.periods.End(tx, v.at, ends)
+	return v.s.periods.End(tx, v.lane.at, ends)
 }
 
 // writeNews stores what came with the receipts that ended operations. Of a
@@ -273,7 +273,7 @@ func endPeriods(tx *db.Tx, v *visit, endings []ending) (own map[string]bool, eve
 // on somebody listens, where the authority may speak later.
 func writeNews(tx *db.Tx, b *batch, endings []ending) (events []webhook.Event, err error) {
 	v := b.v
-	if v.channel == nil {
+	if v.lane.channel == nil {
 		return nil, nil
 	}
 	var ops []*op
@@ -293,7 +293,7 @@ func writeNews(tx *db.Tx, b *batch, endings []ending) (events []webhook.Event, e
 	if err := keepSaid(b, tx, ops); err != nil {
 		return nil, err
 	}
-	if v.pack.Speaks() {
+	if v.lane.pack.Speaks() {
 		if err := lifecycle.ForgetDecisions(tx, v.s.db, idsOf(ops)); err != nil {
 			return nil, err
 		}
@@ -305,5 +305,5 @@ func writeNews(tx *db.Tx, b *batch, endings []ending) (events []webhook.Event, e
 		return nil, err
 	}
 	slices.Sort(listened)
-	return events, v.s.life.Listen(tx, v.lease.ID, v.limits.Listen, listened)
+	return events, v.s.life.Listen(tx, v.lease.ID, v.lane.limits.Listen, listened)
 }

@@ -85,7 +85,7 @@ func (d *drafting) tryPrepared(ctx context.Context) (s storing, err error) {
 				s.left[o] = verdict
 			}
 		}
-		if v.chained() && len(s.left) > 0 {
+		if v.lane.chained() && len(s.left) > 0 {
 			return errTorn
 		}
 		return d.insertFilings(tx, s.kept)
@@ -99,7 +99,7 @@ func (d *drafting) tryPrepared(ctx context.Context) (s storing, err error) {
 // reserve enters an operation in the account of its originals, and in its period.
 func reserve(tx *db.Tx, v *visit, o *op) (correction.Verdict, error) {
 	verdict, err := correction.Reserve(tx, correction.Claim{Operation: o.Operation, References: o.refs, Effect: o.filing.Effect, Effects: o.filing.Effects,
-		InSuccession: v.limits.InSuccession, Adopted: o.gap != nil})
+		InSuccession: v.lane.limits.InSuccession, Adopted: o.gap != nil})
 	if err == nil && verdict == (correction.Verdict{}) {
 		verdict.Again, err = v.s.periods.Enlist(tx, o.Operation, o.gather)
 	}
@@ -148,12 +148,12 @@ func (d *drafting) insertFilings(tx *db.Tx, ops []*op) error {
 	if err := tx.Insert("filings", "operation_id,report,sha256,filing", filings...); err != nil {
 		return err
 	}
-	if v.pack.Speaks() {
+	if v.lane.pack.Speaks() {
 		if err := lifecycle.KeepHandles(tx, handles); err != nil {
 			return err
 		}
 	}
-	if !v.chained() {
+	if !v.lane.chained() {
 		return nil
 	}
 	return chain.Store(tx, v.lease.ID, d.head, d.chain)
@@ -166,10 +166,10 @@ func preparedNow(v *visit, ops []*op) (list []transition) {
 			continue
 		}
 		due := o.dueAt
-		if v.chained() {
+		if v.lane.chained() {
 			due = chainDue(o)
 		}
-		list = append(list, o.to(prepared, o.SupplierID, v.pack.Version, db.Micros(due)))
+		list = append(list, o.to(prepared, o.SupplierID, v.lane.pack.Version, db.Micros(due)))
 	}
 	return list
 }

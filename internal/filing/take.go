@@ -50,7 +50,7 @@ func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
 // visit takes the count back, see visit.leave. full: others are due behind them.
 func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
 	due, err := candidates(ctx, v)
-	if err != nil || v.wait.After(v.now()) {
+	if err != nil || v.health.wait.After(v.now()) {
 		return nil, false, err // the authority asked the company for a pause, perhaps in another lane
 	}
 	chosen, err := choose(ctx, v, due)
@@ -69,7 +69,7 @@ func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
 		return nil, full, err
 	}
 	done := v.s.db.Pace().Turn(ctx)
-	err = v.s.db.ReadEach(ctx, func(r db.Reader) error { return load(r, v.s.db, ops, v.pack.Speaks()) }) // the lease keeps them as they are
+	err = v.s.db.ReadEach(ctx, func(r db.Reader) error { return load(r, v.s.db, ops, v.lane.pack.Speaks()) }) // the lease keeps them as they are
 	if done(); err != nil {
 		return nil, false, err
 	}
@@ -135,10 +135,10 @@ func takeMax(v *visit) int {
 	}
 	working, _ := v.beside()
 	most = batchBeside(most, working, v.unhurried())
-	if v.known && v.pack.Keeps(&v.supplier) {
+	if v.lane.known && v.lane.pack.Keeps(&v.lane.supplier) {
 		return min(most, documentsBatch) // what it chose once to file is rare by now
 	}
-	return min(most, max(1, v.limits.Batch))
+	return min(most, max(1, v.lane.limits.Batch))
 }
 
 // choice is which of the due operations are taken together.
@@ -157,7 +157,7 @@ func first(due []candidate, n int) choice { return choice{due[:min(n, len(due))]
 // a chain nobody overtakes: the lane waits as a whole, for suspects and for a
 // link that was set aside.
 func choose(ctx context.Context, v *visit, due []candidate) (choice, error) {
-	if v.ordered() {
+	if v.lane.ordered() {
 		i := slices.IndexFunc(due, candidate.aside)
 		if i == 0 {
 			stopBehind(v, due[0])
@@ -179,7 +179,7 @@ func choose(ctx context.Context, v *visit, due []candidate) (choice, error) {
 		return first(due, min(takeMax(v), suspectBatch)), nil
 	case !v.now().Before(grownUp):
 		return first(due, 1), nil
-	case v.ordered():
+	case v.lane.ordered():
 		v.restUntil(grownUp)
 		return choice{}, nil
 	}
@@ -198,7 +198,7 @@ func choose(ctx context.Context, v *visit, due []candidate) (choice, error) {
 // stopBehind lets a chained lane wait for a person: one of its links is set
 // aside, and nothing overtakes it.
 func stopBehind(v *visit, c candidate) {
-	v.reason, v.trouble = fault.Held, "operation "+c.id+" has its place in the chain and is set aside; nothing is filed behind it until somebody releases it"
+	v.health.reason, v.health.trouble = fault.Held, "operation "+c.id+" has its place in the chain and is set aside; nothing is filed behind it until somebody releases it"
 	v.restUntil(v.now().Add(v.heldPause()))
 }
 
@@ -239,9 +239,9 @@ func quarantine(ctx context.Context, v *visit, ops []*op) (rest []*op, err error
 func aside(v *visit, ops []*op) (list []transition) {
 	for _, o := range ops {
 		switch {
-		case o.stage == Received, o.stage == Prepared && !v.chained():
+		case o.stage == Received, o.stage == Prepared && !v.lane.chained():
 			list = append(list, o.to(setAside, db.Micros(o.startedAt.Add(HopelessAfter))))
-		case !v.ordered(), o.stage == Pending:
+		case !v.lane.ordered(), o.stage == Pending:
 			list = append(list, o.to(keptAside))
 		}
 	}
@@ -265,7 +265,7 @@ func refuseEmpty(ctx context.Context, v *visit, ops []*op) (rest []*op, err erro
 	}
 	err = v.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range empty {
-			if !v.ordered() {
+			if !v.lane.ordered() {
 				list = append(list, o.to(keptAside))
 			}
 		}
@@ -279,7 +279,7 @@ func refuseEmpty(ctx context.Context, v *visit, ops []*op) (rest []*op, err erro
 		}
 		return nil
 	})
-	if err == nil && v.ordered() {
+	if err == nil && v.lane.ordered() {
 		err = fmt.Errorf("the filing of %s %w", empty[0].ID, correction.ErrMissing)
 	}
 	return rest, err

@@ -176,16 +176,7 @@ func TestFortyEightHoursInAChain(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
 	o.Habits.Batch = 2
-	var mu sync.Mutex
-	down := true
-	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return country.Receipt{}, country.ErrNotTaken
-		}
-		return o.Take(f), nil
-	}
+	setDown := outage(o)
 	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(2 * time.Hour)
 		supplier := n.Supplier(officeCode, "s1")
@@ -206,9 +197,7 @@ func TestFortyEightHoursInAChain(t *testing.T) {
 		}
 		same(t, "alerts", fmt.Sprint(n.Raised(alert.AuthorityUnavailable24h), n.Raised(alert.AuthorityUnavailable48h)),
 			fmt.Sprintf("map[%[1]s/%[2]s:1] map[%[1]s/%[2]s:1]", client, supplier))
-		mu.Lock()
-		down = false
-		mu.Unlock()
+		setDown(false)
 		time.Sleep(3 * time.Hour)
 		for _, id := range ids[:2] {
 			n.Succeeds(id)
@@ -287,16 +276,7 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 	const old, fresh = 120, 50
 	o := newOffice(country.ByNumber)
 	o.Habits.Batch = 20
-	var mu sync.Mutex
-	down := true
-	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return country.Receipt{}, country.ErrNotTaken
-		}
-		return o.Take(f), nil
-	}
+	setDown := outage(o)
 	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(3 * time.Hour)
 		supplier := n.Supplier(officeCode, "s1")
@@ -321,9 +301,7 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 		same(t, "failed", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), old)
 		same(t, "waiting", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'"), fresh)
 		before := o.Calls()
-		mu.Lock()
-		down = false
-		mu.Unlock()
+		setDown(false)
 		time.Sleep(4 * time.Hour)
 		callsUp := o.Calls() - before
 		same(t, "succeeded", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), fresh)

@@ -100,10 +100,10 @@ func (h *health) hopeless() fault.Fault {
 
 // visit is one holder's turn on a lane.
 type visit struct {
-	lane
-	health
-	s     *Service
-	lease *lease.Lease[laneState]
+	lane   lane
+	health health
+	s      *Service
+	lease  *lease.Lease[laneState]
 
 	held      *hold.Hold            // why nothing may be filed; nil: it may
 	spoken    map[adoption.Key]bool // of the documents that wait, those that this visit has given to an operation
@@ -116,7 +116,7 @@ func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
 	v := &visit{s: s, lease: lease, lane: lane{at: row.Place},
 		health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
-	v.wait = v.asked(row.askedUntil)
+	v.health.wait = v.asked(row.askedUntil)
 	return v
 }
 
@@ -133,43 +133,43 @@ func (v *visit) asked(until time.Time) time.Time {
 
 func (v *visit) now() time.Time { return v.s.db.Now() }
 
-func (v *visit) resting() bool { return v.until().After(v.now()) }
+func (v *visit) resting() bool { return v.health.until().After(v.now()) }
 
 // failed counts a visit in which the authority brought nothing, once, and lets the lane rest.
 func (v *visit) failed(err error) {
-	v.countFailure(err)
+	v.health.countFailure(err)
 	v.backOff()
 }
 
-func (v *visit) backOff() { v.restUntil(v.now().Add(v.s.Pause(max(1, v.failures)))) }
+func (v *visit) backOff() { v.restUntil(v.now().Add(v.s.Pause(max(1, v.health.failures)))) }
 
-func (v *visit) restUntil(t time.Time) { v.rest = maxTime(v.rest, t) }
+func (v *visit) restUntil(t time.Time) { v.health.rest = maxTime(v.health.rest, t) }
 
 // pause stops the lane until somebody brings new credentials; it looks again now and then.
 func (v *visit) pause(err error) {
 	v.failed(err)
-	v.paused = true
+	v.health.paused = true
 }
 
 // applyThrottle obeys the pause an authority asks for.
 func (v *visit) applyThrottle(pause time.Duration) {
 	if pause > 0 {
-		v.wait = maxTime(v.wait, v.now().Add(min(pause, askedMax)))
+		v.health.wait = maxTime(v.health.wait, v.now().Add(min(pause, askedMax)))
 	}
 }
 
 // hearOthers learns of a pause that the authority asked for in another lane of the
 // company: it holds for all of them.
 func (v *visit) hearOthers(r db.Reader) error {
-	if v.limits.Parallel < 2 || v.channel == nil || v.callsNobody() {
+	if v.lane.limits.Parallel < 2 || v.lane.channel == nil || v.callsNobody() {
 		return nil
 	}
 	var until time.Time
-	if err := r.Row(askedPauseSQL, v.at.Scope, v.at.SupplierID, v.at.Code, operation.Environment(v.at.Live)).
+	if err := r.Row(askedPauseSQL, v.lane.at.Scope, v.lane.at.SupplierID, v.lane.at.Code, operation.Environment(v.lane.at.Live)).
 		Scan(db.NullInstant(&until)); err != nil {
 		return fmt.Errorf("look for a pause: %w", err)
 	}
-	v.wait = maxTime(v.wait, v.asked(until))
+	v.health.wait = maxTime(v.health.wait, v.asked(until))
 	return nil
 }
 
@@ -179,13 +179,13 @@ const askedPauseSQL = `SELECT max(asked_until) FROM lanes WHERE client_id = $1 A
 // rests lets the lane of a held supplier rest; true when it is held.
 func (v *visit) rests() bool {
 	if v.held == nil {
-		if v.reason == fault.Held || v.reason == fault.ChainStopped {
-			v.reason, v.trouble = "", ""
+		if v.health.reason == fault.Held || v.health.reason == fault.ChainStopped {
+			v.health.reason, v.health.trouble = "", ""
 		}
 		return false
 	}
-	v.reason, v.trouble = v.held.Reason, v.held.Why
-	v.rest = v.now().Add(v.heldPause())
+	v.health.reason, v.health.trouble = v.held.Reason, v.held.Why
+	v.health.rest = v.now().Add(v.heldPause())
 	return true
 }
 
@@ -211,7 +211,7 @@ func (v *visit) commit(ctx context.Context, next step, also ...func(tx *db.Tx) e
 			}
 		}
 		done = next(tx.Now())
-		if err := apply(tx, done); err != nil || !v.pack.Speaks() || len(done) == 0 {
+		if err := apply(tx, done); err != nil || !v.lane.pack.Speaks() || len(done) == 0 {
 			return err
 		}
 		// A decision may have come while they were put off: it was stored when the
@@ -230,18 +230,18 @@ func nothing(time.Time) []transition { return nil }
 // leave gives the lane back and stores what it must remember. uncounted are
 // operations whose crash count has to be taken back.
 func (v *visit) leave(tx *db.Tx, uncounted []string) error {
-	until := v.until()
-	if v.lacksCredentials() {
+	until := v.health.until()
+	if v.health.lacksCredentials() {
 		// Whoever replaces them meanwhile waits for this commit, or is seen by it.
-		if err := tx.Lock(credentialsLock(v.at.Scope, v.at.SupplierID)); err != nil {
+		if err := tx.Lock(credentialsLock(v.lane.at.Scope, v.lane.at.SupplierID)); err != nil {
 			return err
 		}
-		version, err := credentialVersion(tx, v.at.Scope, v.at.SupplierID)
+		version, err := credentialVersion(tx, v.lane.at.Scope, v.lane.at.SupplierID)
 		if err != nil {
 			return err
 		}
-		if version != v.version {
-			until = v.wait
+		if version != v.lane.version {
+			until = v.health.wait
 		}
 	}
 	if err := v.lease.Finish(tx, until); err != nil {
@@ -254,51 +254,51 @@ func (v *visit) leave(tx *db.Tx, uncounted []string) error {
 		return err
 	}
 	before := v.lease.Row
-	if v.failures == before.failures && v.reason == before.reason && v.trouble == before.trouble && v.wait.Equal(before.askedUntil) && v.acted == before.credentials {
+	if v.health.failures == before.failures && v.health.reason == before.reason && v.health.trouble == before.trouble && v.health.wait.Equal(before.askedUntil) && v.health.acted == before.credentials {
 		return nil
 	}
 	since, asked := any(nil), any(nil)
 	switch {
-	case v.failures > 0 && before.troubleAt.IsZero():
+	case v.health.failures > 0 && before.troubleAt.IsZero():
 		since = db.Micros(tx.Now())
-	case v.failures > 0:
+	case v.health.failures > 0:
 		since = db.Micros(before.troubleAt)
 	}
-	if !v.wait.IsZero() {
-		asked = db.Micros(v.wait)
+	if !v.health.wait.IsZero() {
+		asked = db.Micros(v.health.wait)
 	}
 	return tx.Exec("UPDATE lanes SET failures = $1, reason = $2, trouble = $3, trouble_at = $4, asked_until = $5, credentials = $6 WHERE lane = $7",
-		v.failures, string(v.reason), v.trouble, since, asked, v.acted, v.lease.ID)
+		v.health.failures, string(v.health.reason), v.health.trouble, since, asked, v.health.acted, v.lease.ID)
 }
 
 // raiseTrouble tells somebody of a lane that stands still: at once where only a
 // person can help, and of any trouble at 24 and at 48 hours.
 func (v *visit) raiseTrouble(tx *db.Tx) error {
-	if v.failures == 0 {
+	if v.health.failures == 0 {
 		return nil
 	}
 	alerts, began := v.s.cfg.Alerts, v.lease.Row.troubleAt
-	if began.IsZero() || v.reason != v.lease.Row.reason {
-		switch v.reason {
+	if began.IsZero() || v.health.reason != v.lease.Row.reason {
+		switch v.health.reason {
 		case fault.CredentialsInvalid:
-			return alerts.RaiseIn(tx, alert.LanePausedCredentials, v.subject(), "filing is paused: "+v.trouble)
+			return alerts.RaiseIn(tx, alert.LanePausedCredentials, v.lane.subject(), "filing is paused: "+v.health.trouble)
 		case fault.AuthorityNotConfigured:
-			return alerts.RaiseIn(tx, alert.AuthorityNotConfigured, v.at.Code+" "+operation.Environment(v.at.Live), "filing waits: "+v.trouble)
+			return alerts.RaiseIn(tx, alert.AuthorityNotConfigured, v.lane.at.Code+" "+operation.Environment(v.lane.at.Live), "filing waits: "+v.health.trouble)
 		case fault.DocumentsUnavailable:
 			return alerts.RaiseOnceIn(tx, tx.Now().Add(-time.Hour), alert.Alert{Name: alert.DocumentsUnavailable, Subject: "documents",
-				Message: "what is registered cannot be announced: " + v.trouble})
+				Message: "what is registered cannot be announced: " + v.health.trouble})
 		}
 	}
 	age := tx.Now().Sub(began)
 	if began.IsZero() || age < DoubtfulAfter {
 		return nil
 	}
-	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.subject(),
-		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), v.reason, v.trouble)}
+	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.lane.subject(),
+		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), v.health.reason, v.health.trouble)}
 	if age >= HopelessAfter {
 		what.Name = alert.AuthorityUnavailable48h
 	}
-	if v.lacksCredentials() {
+	if v.health.lacksCredentials() {
 		what.Name, since = alert.LanePausedCredentials, began.Add(DoubtfulAfter)
 		if age >= HopelessAfter {
 			since = began.Add(HopelessAfter)

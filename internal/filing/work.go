@@ -25,14 +25,14 @@ const visitBatches = 16
 func (s *Service) visit(ctx context.Context, lease *lease.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
 	v := newVisit(s, lease)
-	ctx = db.WorkOf(ctx, v.at.Scope)
+	ctx = db.WorkOf(ctx, v.lane.at.Scope)
 	defer v.tellOthers(context.WithoutCancel(ctx))
 	if stale := work(ctx, v); stale || v.left {
 		return // somebody else holds the lane now, or it was given back already
 	}
 	if ctx.Err() != nil {
 		// Our own end cut the visit short; that says nothing about the authority.
-		v.failures, v.reason, v.trouble, v.rest = lease.Row.failures, lease.Row.reason, lease.Row.trouble, time.Time{}
+		v.health.failures, v.health.reason, v.health.trouble, v.health.rest = lease.Row.failures, lease.Row.reason, lease.Row.trouble, time.Time{}
 	}
 	err := s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return v.leave(tx, v.leftover) })
 	if err != nil && !errors.Is(err, db.ErrStale) {
@@ -50,11 +50,11 @@ func work(ctx context.Context, v *visit) (stale bool) {
 	case err != nil && ctx.Err() == nil:
 		v.s.log.Error("work a lane", "lane", v.lease.ID, "error", err)
 		v.failed(err)
-		if (v.reason == fault.AuthorityError || v.reason == fault.AuthorityUnreachable) && !errors.Is(err, country.ErrNotTaken) {
-			v.reason = fault.InternalError // a call that fails is told where it is made: this is our own store
+		if (v.health.reason == fault.AuthorityError || v.health.reason == fault.AuthorityUnreachable) && !errors.Is(err, country.ErrNotTaken) {
+			v.health.reason = fault.InternalError // a call that fails is told where it is made: this is our own store
 		}
 	}
-	if held || ctx.Err() != nil || v.failures == 0 {
+	if held || ctx.Err() != nil || v.health.failures == 0 {
 		return false
 	}
 	return errors.Is(expire(ctx, v), db.ErrStale)
@@ -143,10 +143,10 @@ func begin(ctx context.Context, d *drafting) error {
 // none is left: a long outage must not be paid by the hour.
 func expire(ctx context.Context, v *visit) error {
 	chained := 0
-	if v.chained() {
+	if v.lane.chained() {
 		chained = 1
 	}
-	for v.at.Scope != "" && ctx.Err() == nil {
+	for v.lane.at.Scope != "" && ctx.Err() == nil {
 		var old []*op
 		err := v.s.db.Read(ctx, func(r db.Reader) (err error) {
 			limit := db.Micros(r.Now().Add(-HopelessAfter))
@@ -163,7 +163,7 @@ func expire(ctx context.Context, v *visit) error {
 			if old, err = db.Collect(r, scanOp, "SELECT "+opFields+" FROM operations WHERE "+v.s.db.In("operation_id", "$1"), db.Strings(ids)); err != nil {
 				return err
 			}
-			return load(r, v.s.db, old, v.pack.Speaks())
+			return load(r, v.s.db, old, v.lane.pack.Speaks())
 		})
 		if err != nil {
 			return fmt.Errorf("look for hopeless operations: %w", err)
@@ -173,7 +173,7 @@ func expire(ctx context.Context, v *visit) error {
 		}
 		next := &batch{v: v}
 		for _, o := range old {
-			next.fail(o, v.hopeless())
+			next.fail(o, v.health.hopeless())
 		}
 		if err := storeOutcomes(ctx, next); err != nil {
 			return err

@@ -53,7 +53,20 @@ func ReadCursor(text string) (Cursor, error) {
 	micros, wrong := strconv.ParseInt(at, 10, 64)
 	if err != nil || wrong != nil || !Valid(last) {
 		return Cursor{}, fault.New(fault.Invalid,
-			"the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
+			"invalid list request").With(fault.At("cursor", fault.FieldNotValid, "is not a valid cursor"))
 	}
 	return Cursor{micros, last}, nil
+}
+
+// Page reads how long a page is, 0 for the usual length, and where it begins.
+func Page(limit, usual, most int, cursor string) (int, Cursor, error) {
+	if limit == 0 {
+		limit = usual
+	}
+	if limit < 1 || limit > most {
+		return 0, Cursor{}, fault.New(fault.Invalid,
+			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", most))
+	}
+	from, err := ReadCursor(cursor)
+	return limit, from, err
 }

@@ -33,22 +33,7 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 			}
 		}
 		addWork(t, d, rows...)
-		var mu sync.Mutex
-		var order []string
-		done := make(chan struct{})
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
-			Work: func(ctx context.Context, l *lease.Lease[string]) {
-				mu.Lock()
-				if order = append(order, l.Key); len(order) == many+len(rows) {
-					close(done)
-				}
-				mu.Unlock()
-				must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
-			}})
-		defer stop()
-		<-done
-		mu.Lock()
-		defer mu.Unlock()
+		order := orderOfWork(t, d, q, slots, many+len(rows))
 		last := 0
 		for i, key := range order {
 			if strings.HasPrefix(key, "zz") {
@@ -79,22 +64,7 @@ func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
 			rows = append(rows, []any{fmt.Sprint("s", owner), fmt.Sprintf("zz%03d|0", owner), "", int64(2)})
 		}
 		addWork(t, d, rows...)
-		var mu sync.Mutex
-		var order []string
-		done := make(chan struct{})
-		stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
-			Work: func(ctx context.Context, l *lease.Lease[string]) {
-				mu.Lock()
-				if order = append(order, l.Key); len(order) == many+len(rows) {
-					close(done)
-				}
-				mu.Unlock()
-				must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
-			}})
-		defer stop()
-		<-done
-		mu.Lock()
-		defer mu.Unlock()
+		order := orderOfWork(t, d, q, slots, many+len(rows))
 		last := 0
 		for i, key := range order {
 			if !strings.HasPrefix(key, "many|") {
@@ -262,4 +232,23 @@ func TestTheLastSlotsAreNotForThoseWhoHaveMost(t *testing.T) {
 			stop()
 		})
 	}
+}
+
+// orderOfWork works rows until all are done, and answers their keys.
+func orderOfWork(t *testing.T, d *db.DB, q *lease.Queue[string], slots, total int) (order []string) {
+	t.Helper()
+	var mu sync.Mutex
+	done := make(chan struct{})
+	stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
+		Work: func(ctx context.Context, l *lease.Lease[string]) {
+			mu.Lock()
+			if order = append(order, l.Key); len(order) == total {
+				close(done)
+			}
+			mu.Unlock()
+			must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+		}})
+	defer stop()
+	<-done
+	return order
 }

@@ -51,12 +51,12 @@ var sweeps = []struct {
 // commit came later than a day after its id was made would be missed; no
 // request lives that long.
 type indexer struct {
-	*Ledger
-	now  func() time.Time
-	seen int64 // events of the tally at the last round
+	ledger *Ledger
+	now    func() time.Time
+	seen   int64 // events of the tally at the last round
 }
 
-func (s *Ledger) newIndexer() *indexer { return &indexer{Ledger: s, now: s.db.Now} }
+func (s *Ledger) newIndexer() *indexer { return &indexer{ledger: s, now: s.db.Now} }
 
 // Run makes operations findable until ctx ends. One node is enough; others find
 // the cursor moved and stand back.
@@ -95,16 +95,16 @@ func pause(ctx context.Context, d time.Duration) bool {
 // little as soon as transactions arrive.
 func (x *indexer) round(ctx context.Context) error {
 	began := x.seen
-	x.seen = x.tally.total.Load()
+	x.seen = x.ledger.tally.total.Load()
 	steps := []func(context.Context) (bool, error){x.indexNew, x.indexSettled, x.indexCompanies, x.indexOlder}
 	for _, s := range sweeps {
 		steps = append(steps, func(ctx context.Context) (bool, error) { return x.sweep(ctx, s.cursor, s.after) })
 	}
 	for _, step := range steps {
 		more := true
-		for n := 0; more && (n < setsBusy || n < setsIdle && x.tally.total.Load()-began <= busyPerSecond); n++ {
+		for n := 0; more && (n < setsBusy || n < setsIdle && x.ledger.tally.total.Load()-began <= busyPerSecond); n++ {
 			var err error
-			done := x.db.Pace().Turn(ctx)
+			done := x.ledger.db.Pace().Turn(ctx)
 			more, err = step(ctx)
 			if done(); err != nil {
 				return err
@@ -147,7 +147,7 @@ func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 	var from string
 	var ids []string
 	var rows Entries
-	err = x.db.Read(ctx, func(r db.Reader) error {
+	err = x.ledger.db.Read(ctx, func(r db.Reader) error {
 		if from, err = readCursor(r, cursorNew); err != nil {
 			return err
 		}
@@ -171,12 +171,12 @@ func (x *indexer) indexSettled(ctx context.Context) (more bool, err error) {
 	var from string
 	var events []webhook.Told
 	var rows Entries
-	err = x.db.Read(ctx, func(r db.Reader) error {
+	err = x.ledger.db.Read(ctx, func(r db.Reader) error {
 		rows = Entries{}
 		if from, err = readCursor(r, cursorSettled); err != nil {
 			return err
 		}
-		if events, err = x.cfg.Hooks.Since(r, from, x.now().Add(-settledTrail), indexSet); err != nil || len(events) == 0 {
+		if events, err = x.ledger.cfg.Hooks.Since(r, from, x.now().Add(-settledTrail), indexSet); err != nil || len(events) == 0 {
 			return err
 		}
 		var ids []string
@@ -185,7 +185,7 @@ func (x *indexer) indexSettled(ctx context.Context) (more bool, err error) {
 				ids = append(ids, e.ResourceID)
 			}
 		}
-		rows, err = x.decidedTerms(r, ids)
+		rows, err = x.ledger.decidedTerms(r, ids)
 		return err
 	})
 	if err != nil || len(events) == 0 {
@@ -267,7 +267,7 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 	var from, to string
 	var looked int
 	var rows Entries
-	err = x.db.Read(ctx, func(r db.Reader) error {
+	err = x.ledger.db.Read(ctx, func(r db.Reader) error {
 		rows, looked = Entries{}, 0
 		if from, err = readCursor(r, cursor); err != nil {
 			return err
@@ -294,11 +294,11 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 		}); err != nil || len(late) == 0 {
 			return err
 		}
-		_, submitted, err := readIndexed(r, "SELECT "+indexedColumns+" WHERE "+x.db.In("o.operation_id", "$1"), db.Strings(late))
+		_, submitted, err := readIndexed(r, "SELECT "+indexedColumns+" WHERE "+x.ledger.db.In("o.operation_id", "$1"), db.Strings(late))
 		if err != nil {
 			return err
 		}
-		settled, err := x.decidedTerms(r, late)
+		settled, err := x.ledger.decidedTerms(r, late)
 		rows = submitted.with(settled)
 		return err
 	})
@@ -319,7 +319,7 @@ func readCursor(r db.Reader, name string) (position string, err error) {
 }
 
 func (x *indexer) store(ctx context.Context, m move, rows Entries) error {
-	return x.db.Write(ctx, func(tx *db.Tx) error {
+	return x.ledger.db.Write(ctx, func(tx *db.Tx) error {
 		err := tx.ExecOne("UPDATE search_cursors SET position = $1 WHERE name = $2 AND position = $3", m.to, m.cursor, m.from)
 		if err != nil {
 			return err

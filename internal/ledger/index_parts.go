@@ -24,7 +24,7 @@ func (x *indexer) indexOlder(ctx context.Context) (more bool, err error) {
 	var from, until string
 	var ids []string
 	var rows Entries
-	err = x.db.Read(ctx, func(r db.Reader) error {
+	err = x.ledger.db.Read(ctx, func(r db.Reader) error {
 		if from, err = readCursor(r, cursorOlder); err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (x *indexer) indexOlder(ctx context.Context) (more bool, err error) {
 		if ids, rows, err = readIndexed(r, nextSQL, from, indexSet); err != nil || len(ids) == 0 {
 			return err
 		}
-		decided, err := x.decidedTerms(r, ids)
+		decided, err := x.ledger.decidedTerms(r, ids)
 		rows = rows.with(decided)
 		return err
 	})
@@ -62,7 +62,7 @@ func (x *indexer) indexCompanies(ctx context.Context) (more bool, err error) {
 	}
 	var from string
 	var list []company
-	err = x.db.Read(ctx, func(r db.Reader) error {
+	err = x.ledger.db.Read(ctx, func(r db.Reader) error {
 		if from, err = readCursor(r, cursorCompanies); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (x *indexer) indexCompanies(ctx context.Context) (more bool, err error) {
 }
 
 func (x *indexer) storeCompanies(ctx context.Context, m move, rows [][]any) error {
-	return x.db.Write(ctx, func(tx *db.Tx) error {
+	return x.ledger.db.Write(ctx, func(tx *db.Tx) error {
 		if m.to != m.from {
 			if err := tx.ExecOne("UPDATE search_cursors SET position = $1 WHERE name = $2 AND position = $3", m.to, m.cursor,
 				m.from); err != nil {

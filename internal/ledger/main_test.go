@@ -25,9 +25,7 @@ const (
 	byHash     = filingtest.ByHash
 	byKey      = filingtest.ByKey
 	byChain    = filingtest.ByChain
-	byNothing  = filingtest.ByNothing
 	officeCode = filingtest.OfficeCode
-	patience   = filingtest.Patience
 )
 
 var (

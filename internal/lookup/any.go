@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/fault"
 	"tributary/internal/ids"
 )
 
@@ -34,15 +33,8 @@ type AnyBatch struct {
 // ListAny answers a page of the requests of all clients, newest first, and the
 // cursor of the next page.
 func (l *Lookups) ListAny(ctx context.Context, f AnyFilter) (page []AnyBatch, next string, err error) {
-	if f.Limit == 0 {
-		f.Limit = pageDefault
-	}
-	if f.Limit < 1 || f.Limit > pageMax {
-		return nil, "", fault.New(fault.Invalid,
-			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
-	}
-	from, err := ids.ReadCursor(f.Cursor)
-	if err != nil {
+	var from ids.Cursor
+	if f.Limit, from, err = ids.Page(f.Limit, pageDefault, pageMax, f.Cursor); err != nil {
 		return nil, "", err
 	}
 	where, args := "(requested_at, lookup_id) < ($1, $2)", []any{from.At, from.ID}

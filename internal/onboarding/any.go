@@ -11,7 +11,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/fault"
 	"tributary/internal/ids"
 )
 
@@ -50,15 +49,8 @@ const (
 // ListAny answers a page of the companies of all clients, newest first or by
 // the end of their certificates, and the cursor of the next page.
 func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany, next string, err error) {
-	if f.Limit == 0 {
-		f.Limit = pageDefault
-	}
-	if f.Limit < 1 || f.Limit > pageMax {
-		return nil, "", fault.New(fault.Invalid,
-			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
-	}
-	from, err := ids.ReadCursor(f.Cursor)
-	if err != nil {
+	var from ids.Cursor
+	if f.Limit, from, err = ids.Page(f.Limit, pageDefault, pageMax, f.Cursor); err != nil {
 		return nil, "", err
 	}
 	type row struct {

@@ -11,7 +11,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/fault"
 	"tributary/internal/ids"
 	"tributary/internal/transaction"
 )
@@ -259,14 +258,7 @@ func timestamp(us *int64) *Timestamp {
 // the next one, which is empty at the end. limit 0 is the default of 20.
 func (c *Companies) List(ctx context.Context, clientID string, limit int,
 	cursor string) (page []Company, next string, err error) {
-	if limit == 0 {
-		limit = pageDefault
-	}
-	if limit < 1 || limit > pageMax {
-		return nil, "", fault.New(fault.Invalid,
-			"invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
-	}
-	from, err := ids.ReadCursor(cursor)
+	limit, from, err := ids.Page(limit, pageDefault, pageMax, cursor)
 	if err != nil {
 		return nil, "", err
 	}

@@ -48,7 +48,7 @@ const (
 
 // question is one holder's turn at asking about one supplier.
 type question struct {
-	*Recovery
+	r        *Recovery
 	lease    *lease.Lease[askRow] // nil where a person asks
 	at       filing.Place
 	supplier country.Supplier
@@ -67,7 +67,7 @@ type question struct {
 // crash asks some days again, which finds the same gaps. What could not be read
 // whole is asked again, and meanwhile nothing of the supplier is filed.
 func (s *Recovery) ask(ctx context.Context, lease *lease.Lease[askRow]) {
-	q := &question{Recovery: s, lease: lease, next: lease.Row.nextDay, found: lease.Row.found,
+	q := &question{r: s, lease: lease, next: lease.Row.nextDay, found: lease.Row.found,
 		at: filing.Place{Scope: lease.Key, Code: lease.Row.code, Live: lease.Row.live, SupplierID: lease.ID}}
 	state, err := q.run(ctx)
 	var early *tooEarly
@@ -100,7 +100,7 @@ func (q *question) run(ctx context.Context) (state askState, err error) {
 	if !ok {
 		return stateUnlisted, nil
 	}
-	if shown := q.began.Add(q.channel.Limits().VisibleAfter); shown.After(q.db.Now()) {
+	if shown := q.began.Add(q.channel.Limits().VisibleAfter); shown.After(q.r.db.Now()) {
 		return "", &tooEarly{shown}
 	}
 	switch err := q.days(ctx, register); {
@@ -133,16 +133,16 @@ func (q *question) wait(tx *db.Tx, until time.Time) error {
 }
 
 func (q *question) open(ctx context.Context) (err error) {
-	pack, ok := q.cfg.Atlas.Pack(q.at.Code)
+	pack, ok := q.r.cfg.Atlas.Pack(q.at.Code)
 	if !ok || pack.Connect == nil {
 		return fmt.Errorf("country %s has no authority in this program", q.at.Code)
 	}
-	if q.channel, err = q.cfg.Atlas.Channel(pack.Code, q.at.Live); err != nil {
+	if q.channel, err = q.r.cfg.Atlas.Channel(pack.Code, q.at.Live); err != nil {
 		return err
 	}
 	var known, began int64
-	err = q.db.Read(ctx, func(r db.Reader) error {
-		if q.supplier, err = q.cfg.Companies.Supplier(r, q.at.Scope, q.at.SupplierID); err != nil {
+	err = q.r.db.Read(ctx, func(r db.Reader) error {
+		if q.supplier, err = q.r.cfg.Companies.Supplier(r, q.at.Scope, q.at.SupplierID); err != nil {
 			return err
 		}
 		return r.Row("SELECT coalesce(max(known_to), 0), coalesce(max(started_at), 0) FROM restorations").Scan(&known, &began)
@@ -150,8 +150,8 @@ func (q *question) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
-	q.knownTo, q.began, q.zone = db.FromMicros(known), db.FromMicros(began), q.cfg.Atlas.Zone(q.supplier.Address, pack)
-	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.at.Scope, q.at.SupplierID); err != nil {
+	q.knownTo, q.began, q.zone = db.FromMicros(known), db.FromMicros(began), q.r.cfg.Atlas.Zone(q.supplier.Address, pack)
+	if q.creds, err = q.r.cfg.Companies.Credentials(ctx, q.at.Scope, q.at.SupplierID); err != nil {
 		return fmt.Errorf("open the supplier's credentials: %w", err)
 	}
 	return nil
@@ -164,7 +164,7 @@ func (q *question) days(ctx context.Context, register country.Register) error {
 	if err != nil {
 		return fmt.Errorf("read the next day: %w", err)
 	}
-	last := q.db.Now().In(q.zone).AddDate(0, 0, int(q.lease.Row.ahead)).Format(time.DateOnly)
+	last := q.r.db.Now().In(q.zone).AddDate(0, 0, int(q.lease.Row.ahead)).Format(time.DateOnly)
 	for n := 1; at.Format(time.DateOnly) <= last; n++ {
 		day := country.Day{Year: at.Year(), Month: at.Month(), Day: at.Day()}
 		call, cancel := context.WithTimeout(ctx, askTimeout)
@@ -191,7 +191,7 @@ func (q *question) days(ctx context.Context, register country.Register) error {
 // record leaves the gaps of a day for adoption, and stores which day comes next.
 func (q *question) record(ctx context.Context, gaps []adoption.Gap) error {
 	found := q.found
-	err := q.db.Write(ctx, func(tx *db.Tx) error {
+	err := q.r.db.Write(ctx, func(tx *db.Tx) error {
 		if err := q.lease.Guard(tx); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (q *question) unknown(ctx context.Context, day country.Day, theirs []countr
 	}
 	if !ours.covers(rest) {
 		// Some countries' numbers at the authority differ from the client's own.
-		near, err := q.held(ctx, q.at, [2]time.Time{
+		near, err := q.r.held(ctx, q.at, [2]time.Time{
 			time.Date(day.Year, day.Month, day.Day-1, 0, 0, 0, 0, q.zone),
 			time.Date(day.Year, day.Month, day.Day+2, 0, 0, 0, 0, q.zone)})
 		if err != nil {
@@ -299,8 +299,8 @@ func (q *question) ours(ctx context.Context, theirs []country.Entry) (ownByNumbe
 		numbers = append(numbers, e.Number)
 	}
 	found := ownByNumber{}
-	err := q.db.Read(ctx, func(r db.Reader) error {
-		list, err := operation.OwnUnder(r, q.cfg.DB, q.at, numbers)
+	err := q.r.db.Read(ctx, func(r db.Reader) error {
+		list, err := operation.OwnUnder(r, q.r.cfg.DB, q.at, numbers)
 		found.add(list)
 		return err
 	})
@@ -314,17 +314,17 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 	if failures >= asksBeforeOpen {
 		state = stateUnasked
 	}
-	if err := q.lease.Finish(tx, tx.Now().Add(q.cfg.Filing.Pause(failures))); err != nil {
+	if err := q.lease.Finish(tx, tx.Now().Add(q.r.cfg.Filing.Pause(failures))); err != nil {
 		return err
 	}
 	if failures == asksBeforeOpen {
-		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(),
+		if err := q.r.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(),
 			"filing resumes when the authority has been queried: "+cause.Error()); err != nil {
 			return err
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Warn("the authority could not be queried after a restored backup", "supplier", q.lease.ID, "failures",
+		q.r.log.Warn("the authority could not be queried after a restored backup", "supplier", q.lease.ID, "failures",
 			failures, "error", cause)
 	})
 	return tx.Exec("UPDATE restored_suppliers SET state = $1, failures = $2, trouble = $3 WHERE supplier_id = $4",
@@ -353,7 +353,7 @@ func (q *question) end(tx *db.Tx, state askState) error {
 			"nothing is filed: the chain at the authority differs from the restored backup, which lacks %d documents", q.found)
 	}
 	if name != "" {
-		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
+		if err := q.r.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
 			return err
 		}
 		if err := (hold.Hold{Place: q.at, Reason: reason, Why: trouble}).Store(tx); err != nil {
@@ -362,19 +362,19 @@ func (q *question) end(tx *db.Tx, state askState) error {
 	}
 	if q.found > 0 {
 		text := fmt.Sprintf("documents at the authority that the restored backup lacks: %d; each is adopted when the client submits it again", q.found)
-		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredGaps, q.subject(), text); err != nil {
+		if err := q.r.cfg.Alerts.RaiseIn(tx, alert.RestoredGaps, q.subject(), text); err != nil {
 			return err
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Info("the authority was queried after a restored backup", "supplier", q.lease.ID, "state", string(state),
+		q.r.log.Info("the authority was queried after a restored backup", "supplier", q.lease.ID, "state", string(state),
 			"gaps", q.found)
 	})
 	err := tx.Exec("UPDATE restored_suppliers SET state = $1, failures = 0, trouble = $2, next_day = $3 WHERE supplier_id = $4", string(state), trouble, q.next, q.lease.ID)
 	if err != nil || state != stateAsked {
 		return err
 	}
-	return q.cfg.Filing.Release(tx, q.at)
+	return q.r.cfg.Filing.Release(tx, q.at)
 }
 
 // Release lets a supplier file whose authority could not be asked: a person has

@@ -35,7 +35,7 @@ func (q *question) compareChain(ctx context.Context) (askState, error) {
 		return "", err
 	}
 	state := stateChain
-	err = q.db.Read(ctx, func(r db.Reader) error {
+	err = q.r.db.Read(ctx, func(r db.Reader) error {
 		own, err := chain.Read(r, q.at.Lane(0))
 		if err != nil || head.Position > own.Head.Position {
 			return err
@@ -109,7 +109,7 @@ func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From,
 func (q *question) resumeFrom(ctx context.Context, from From) (head country.Link, absent map[string]bool, err error) {
 	switch {
 	case from.Own:
-		err = q.db.Read(ctx, func(r db.Reader) error {
+		err = q.r.db.Read(ctx, func(r db.Reader) error {
 			own, err := chain.Read(r, q.at.Lane(0))
 			head = own.Head
 			return err
@@ -141,7 +141,7 @@ func (s *Recovery) reopen(ctx context.Context, scope, supplierID string) (*quest
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Recovery: s, at: hold.Place}
+	q := &question{r: s, at: hold.Place}
 	return q, q.open(ctx)
 }
 
@@ -160,7 +160,7 @@ func (s *Recovery) stopped(r db.Reader, scope, supplierID string) (hold.Hold, er
 // authority may not show it yet is nobody's to judge: fault.Conflict.
 func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) {
 	var own chain.Chain
-	err = q.db.Read(ctx, func(r db.Reader) error {
+	err = q.r.db.Read(ctx, func(r db.Reader) error {
 		own, err = chain.Read(r, q.at.Lane(0))
 		return err
 	})
@@ -181,7 +181,7 @@ func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) 
 			}
 		}
 		if listed && !byDay[day][o.Number] || !listed && o.Stage == filing.Prepared {
-			if shown := o.SentAt.Add(q.channel.Limits().VisibleAfter); !o.SentAt.IsZero() && shown.After(q.db.Now()) {
+			if shown := o.SentAt.Add(q.channel.Limits().VisibleAfter); !o.SentAt.IsZero() && shown.After(q.r.db.Now()) {
 				return nil, fault.New(fault.Conflict, "the authority may not show operation %s yet; resume the chain after %s",
 					o.OperationID, result.Stamp(shown))
 			}
@@ -216,7 +216,7 @@ func (q *question) numbersOn(ctx context.Context, register country.Register,
 
 // rebuild takes the new head, undoes the links that lead nowhere, and lets go.
 func (q *question) rebuild(tx *db.Tx, head country.Link, absent map[string]bool) (Chain, error) {
-	if _, err := q.stopped(tx, q.at.Scope, q.at.SupplierID); err != nil {
+	if _, err := q.r.stopped(tx, q.at.Scope, q.at.SupplierID); err != nil {
 		return Chain{}, err // somebody was faster
 	}
 	own, err := chain.Read(tx, q.at.Lane(0))
@@ -230,11 +230,11 @@ func (q *question) rebuild(tx *db.Tx, head country.Link, absent map[string]bool)
 		}
 	}
 	steps := []func() error{
-		func() error { return q.cfg.Filing.Relink(tx, own.Lane, head, anew) },
+		func() error { return q.r.cfg.Filing.Relink(tx, own.Lane, head, anew) },
 		func() error {
 			return tx.Exec("UPDATE restored_suppliers SET state = 'asked', trouble = '' WHERE supplier_id = $1", q.at.SupplierID)
 		},
-		func() error { return q.cfg.Filing.Release(tx, q.at) },
+		func() error { return q.r.cfg.Filing.Release(tx, q.at) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

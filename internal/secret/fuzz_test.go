@@ -87,22 +87,8 @@ func FuzzMasterSource(f *testing.F) {
 // What is sealed opens in its own context and in no other; what was not sealed
 // does not open.
 func FuzzSealed(f *testing.F) {
-	path := filepath.Join(f.TempDir(), "master.json")
-	if err := secret.CreateMasterFile(path); err != nil {
-		f.Fatal(err)
-	}
-	m, err := secret.OpenMaster("file:" + path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	wrapped, err := m.NewKey(whose)
-	if err != nil {
-		f.Fatal(err)
-	}
-	sealer, err := m.Open(wrapped, whose)
-	if err != nil {
-		f.Fatal(err)
-	}
+	m, _ := newMaster(f)
+	_, sealer := newKey(f, m, whose)
 	f.Add([]byte("a password"), "c1", "k1", "api-key", 1)
 	f.Add([]byte{}, "", "", "x", 0)
 	f.Add([]byte{1, 0, 0, 0, 0}, "c1k", "1", "api-key", -1)

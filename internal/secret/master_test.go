@@ -26,7 +26,7 @@ import (
 
 var whose = secret.Context{Client: "c1", Kid: "k1", Purpose: "api-key", Version: 1}
 
-func newMaster(t *testing.T) (*secret.Master, string) {
+func newMaster(t testing.TB) (*secret.Master, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "master.json")
 	if err := secret.CreateMasterFile(path); err != nil {
@@ -35,7 +35,7 @@ func newMaster(t *testing.T) (*secret.Master, string) {
 	return openMaster(t, "file:"+path), path
 }
 
-func openMaster(t *testing.T, source string) *secret.Master {
+func openMaster(t testing.TB, source string) *secret.Master {
 	t.Helper()
 	m, err := secret.OpenMaster(source)
 	if err != nil {
@@ -44,7 +44,7 @@ func openMaster(t *testing.T, source string) *secret.Master {
 	return m
 }
 
-func newKey(t *testing.T, m *secret.Master, c secret.Context) ([]byte, *secret.Sealer) {
+func newKey(t testing.TB, m *secret.Master, c secret.Context) ([]byte, *secret.Sealer) {
 	t.Helper()
 	wrapped, err := m.NewKey(c)
 	if err != nil {
@@ -420,18 +420,8 @@ func TestWhatWasStoredByEarlierVersionsOpens(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	path := filepath.Join(f.TempDir(), "master.json")
-	if err := secret.CreateMasterFile(path); err != nil {
-		f.Fatal(err)
-	}
-	m, err := secret.OpenMaster("file:" + path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	wrapped, err := m.NewKey(whose)
-	if err != nil {
-		f.Fatal(err)
-	}
+	m, _ := newMaster(f)
+	wrapped, _ := newKey(f, m, whose)
 	f.Add([]byte(nil))
 	f.Add([]byte("vault:v1:AAAA"))
 	f.Add([]byte("vault:v:"))
@@ -451,18 +441,8 @@ func FuzzOpen(f *testing.F) {
 }
 
 func BenchmarkOpenDataKey(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "master.json")
-	if err := secret.CreateMasterFile(path); err != nil {
-		b.Fatal(err)
-	}
-	m, err := secret.OpenMaster("file:" + path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	wrapped, err := m.NewKey(whose)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m, _ := newMaster(b)
+	wrapped, _ := newKey(b, m, whose)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := m.Open(wrapped, whose); err != nil {
@@ -472,18 +452,8 @@ func BenchmarkOpenDataKey(b *testing.B) {
 }
 
 func BenchmarkOpenSealed(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "master.json")
-	if err := secret.CreateMasterFile(path); err != nil {
-		b.Fatal(err)
-	}
-	m, err := secret.OpenMaster("file:" + path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	wrapped, err := m.NewKey(whose)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m, _ := newMaster(b)
+	wrapped, _ := newKey(b, m, whose)
 	s, err := m.Open(wrapped, whose)
 	if err != nil {
 		b.Fatal(err)

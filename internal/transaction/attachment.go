@@ -61,62 +61,62 @@ func (a *Attachment) looksRight() bool {
 
 func (d *decoder) attachments() {
 	count, size, names := 0, 0, map[string]bool{}
-	d.Array(func(i int) {
+	d.in.Array(func(i int) {
 		if count = i + 1; count > attachmentsMax {
-			d.Skip()
+			d.in.Skip()
 			return
 		}
 		a := d.attachment(attachmentBytesMax - size)
 		size += len(a.Content)
 		if a.Name != "" && names[strings.ToLower(a.Name)] {
-			d.RefuseMember("name", fault.FieldNotValid, "must be another than those of the other attachments")
+			d.in.RefuseMember("name", fault.FieldNotValid, "must be another than those of the other attachments")
 		}
 		names[strings.ToLower(a.Name)] = true
 		d.tx.Attachments = append(d.tx.Attachments, a)
 	})
 	if count > attachmentsMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", attachmentsMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", attachmentsMax)
 	}
 }
 
 // attachment reads one file of at most so many bytes.
 func (d *decoder) attachment(bytesMax int) (a Attachment) {
 	name, media, content := strictjson.Absent, strictjson.Absent, strictjson.Absent
-	st := d.Object(func(member string) {
+	st := d.in.Object(func(member string) {
 		switch member {
 		case "name":
 			name = d.fileName(&a.Name)
 		case "type":
-			media = d.choice(&a.Type, "application/pdf", "image/png", "image/jpeg", "text/csv")
+			media = d.in.choice(&a.Type, "application/pdf", "image/png", "image/jpeg", "text/csv")
 		case "content":
 			content = d.content(&a.Content, bytesMax)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	})
 	if st == strictjson.Absent {
-		d.Refuse(fault.FieldNotValid, "must be an object")
+		d.in.Refuse(fault.FieldNotValid, "must be an object")
 	}
 	if st != strictjson.Taken {
 		return a
 	}
 	for i, member := range [...]string{"name", "type", "content"} {
 		if [...]strictjson.State{name, media, content}[i] == strictjson.Absent {
-			d.Missing(member)
+			d.in.Missing(member)
 		}
 	}
 	if media == strictjson.Taken && content == strictjson.Taken && !a.looksRight() {
-		d.RefuseMember("content", fault.FieldNotValid, "is not what its type says")
+		d.in.RefuseMember("content", fault.FieldNotValid, "is not what its type says")
 	}
 	return a
 }
 
 // fileName reads a name that no file system and no browser reads as a path.
 func (d *decoder) fileName(into *string) strictjson.State {
-	st := d.Line(into, attachmentNameMax)
+	st := d.in.Line(into, attachmentNameMax)
 	if st == strictjson.Taken && (strings.ContainsAny(*into, `/\:*?"<>|`) || strings.HasPrefix(*into, ".")) {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, `must be a file name without / \ : * ? " < > | that does not begin with a dot`)
+		return d.in.Refuse(fault.FieldNotValid, `must be a file name without / \ : * ? " < > | that does not begin with a dot`)
 	}
 	return st
 }
@@ -124,7 +124,7 @@ func (d *decoder) fileName(into *string) strictjson.State {
 // content reads base64, with or without line breaks.
 func (d *decoder) content(into *[]byte, bytesMax int) strictjson.State {
 	var text string
-	st := d.Text(&text)
+	st := d.in.Text(&text)
 	if st != strictjson.Taken {
 		return st
 	}
@@ -134,16 +134,16 @@ func (d *decoder) content(into *[]byte, bytesMax int) strictjson.State {
 	}
 	// Line breaks are at most two for every 64 characters.
 	if len(text) > base64.StdEncoding.EncodedLen(bytesMax)*33/32+4 {
-		return d.Refuse(fault.FieldNotValid, "must not be more than %d bytes, decoded, with all other attachments", attachmentBytesMax)
+		return d.in.Refuse(fault.FieldNotValid, "must not be more than %d bytes, decoded, with all other attachments", attachmentBytesMax)
 	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	switch {
 	case err != nil:
-		return d.Refuse(fault.FieldNotValid, "must be base64")
+		return d.in.Refuse(fault.FieldNotValid, "must be base64")
 	case len(decoded) == 0:
-		return d.Refuse(fault.FieldNotValid, "must not be empty")
+		return d.in.Refuse(fault.FieldNotValid, "must not be empty")
 	case len(decoded) > bytesMax:
-		return d.Refuse(fault.FieldNotValid, "must not be more than %d bytes, decoded, with all other attachments", attachmentBytesMax)
+		return d.in.Refuse(fault.FieldNotValid, "must not be more than %d bytes, decoded, with all other attachments", attachmentBytesMax)
 	}
 	*into = decoded
 	return strictjson.Taken

@@ -70,11 +70,11 @@ func Read(kind Kind, body []byte) (*Reading, error) {
 	if err := d.tooLarge(body); err != nil {
 		return nil, err
 	}
-	if err := d.Err(); err != nil {
+	if err := d.in.Err(); err != nil {
 		return nil, err
 	}
 	return &Reading{
-		Transaction: d.tx, Faults: d.Faults, Warnings: d.Warnings(),
+		Transaction: d.tx, Faults: d.in.Faults, Warnings: d.in.Warnings(),
 		ItemsFaulty: d.itemsFaulty, PaymentsFaulty: d.paymentsFault, aliased: d.aliased,
 	}, nil
 }
@@ -105,7 +105,7 @@ func Decode(kind Kind, body []byte) (*Transaction, []fault.Fault, error) {
 
 // decoder reads one transaction.
 type decoder struct {
-	strictjson.Reader
+	in            reader
 	tx            *Transaction
 	taxes         []Tax // of all items in one block
 	itemsFaulty   bool  // amounts cannot be worked out
@@ -113,13 +113,17 @@ type decoder struct {
 	contentBytes  int   // of attachments, as sent
 	extrasFaulty  bool  // allowances or charges have faults
 	aliased       []int // items whose taxes came under the other name
+}
 
+// reader reads values: codes, days, amounts, addresses.
+type reader struct {
+	strictjson.Reader
 	soughtCurrency string // found ahead of its turn, for a hint
 }
 
 func decodeBody(kind Kind, body []byte) *decoder {
 	d := &decoder{tx: &Transaction{Kind: kind}}
-	d.Open(body, BodyBytesMax)
+	d.in.Open(body, BodyBytesMax)
 	d.transaction()
 	return d
 }
@@ -229,18 +233,18 @@ func (g *given) note(bit given, st strictjson.State) {
 func (d *decoder) transaction() {
 	var got given
 	kind := kindSet(d.tx.Kind)
-	d.Body(func(name string) {
+	d.in.Body(func(name string) {
 		switch in := memberKinds(name); {
 		case in == 0, in&kind == 0 && isTotal(name): // nothing here to compare a total with
-			d.Unknown()
+			d.in.Unknown()
 		case in&kind != 0:
 			d.member(name, &got)
-		case !d.Null():
-			d.Refuse(fault.UnsupportedField, "does not belong to this operation")
-			d.Skip()
+		case !d.in.Null():
+			d.in.Refuse(fault.UnsupportedField, "does not belong to this operation")
+			d.in.Skip()
 		}
 	})
-	if d.Broken() {
+	if d.in.Broken() {
 		return
 	}
 	d.requireMembers(kind, got)
@@ -251,33 +255,33 @@ func (d *decoder) member(name string, got *given) {
 	tx := d.tx
 	switch name {
 	case "country_code":
-		got.note(gotCountry, d.code(&tx.CountryCode, 2, "two-letter country code"))
+		got.note(gotCountry, d.in.code(&tx.CountryCode, 2, "two-letter country code"))
 	case "language_code":
-		d.code(&tx.LanguageCode, 2, "two-letter language code")
+		d.in.code(&tx.LanguageCode, 2, "two-letter language code")
 	case "currency_code":
 		got.note(gotCurrency, d.currency())
 	case "transaction_date":
-		got.note(gotDate, d.instant(&tx.Date))
+		got.note(gotDate, d.in.instant(&tx.Date))
 	case "transaction_number":
-		got.note(gotNumber, d.Line(&tx.Number, numberMax))
+		got.note(gotNumber, d.in.Line(&tx.Number, numberMax))
 	case "transaction_id":
-		got.note(gotID, d.identifier(&tx.ID))
+		got.note(gotID, d.in.identifier(&tx.ID))
 	case "reference_transaction_id":
-		got.note(gotReference, d.identifier(&tx.ReferenceID))
+		got.note(gotReference, d.in.identifier(&tx.ReferenceID))
 	case "reason":
-		d.Line(&tx.Reason, reasonMax)
+		d.in.Line(&tx.Reason, reasonMax)
 	case "note":
-		d.Lines(&tx.Note, noteMax)
+		d.in.Lines(&tx.Note, noteMax)
 	case "exchange_rate":
 		d.exchangeRate()
 	case "exchange_rate_date":
-		d.day(&tx.ExchangeRateDate)
+		d.in.day(&tx.ExchangeRateDate)
 	case "tax_authority_id_1":
-		d.Line(&tx.AuthorityID1, authorityIDMax)
+		d.in.Line(&tx.AuthorityID1, authorityIDMax)
 	case "supplier":
 		got.note(gotSupplier, d.supplier())
 	case "customer":
-		tx.Customer = d.party("customer", d.customerMember)
+		tx.Customer = d.party("customer", d.in.customerMember)
 	case "issuer":
 		tx.Issuer = d.party(name, nil)
 	case memberThird:
@@ -295,25 +299,25 @@ func (d *decoder) member(name string, got *given) {
 	case memberShares:
 		got.note(gotShares, d.shares())
 	case memberTotal:
-		d.stated(&tx.Stated.Gross)
+		d.in.stated(&tx.Stated.Gross)
 	case memberTotalNet:
-		d.stated(&tx.Stated.Net)
+		d.in.stated(&tx.Stated.Net)
 	case memberTotalTax:
-		d.stated(&tx.Stated.Tax)
+		d.in.stated(&tx.Stated.Tax)
 	case "due_date":
-		d.day(&tx.DueDate)
+		d.in.day(&tx.DueDate)
 	case "delivery_date":
-		d.day(&tx.DeliveryDate)
+		d.in.day(&tx.DeliveryDate)
 	case "period":
-		tx.Period = d.period()
+		tx.Period = d.in.period()
 	case "delivery":
-		tx.Delivery = d.delivery()
+		tx.Delivery = d.in.delivery()
 	case "payee":
-		tx.Payee = d.payee()
+		tx.Payee = d.in.payee()
 	case "payment_terms":
-		d.Lines(&tx.PaymentTerms, termsMax)
+		d.in.Lines(&tx.PaymentTerms, termsMax)
 	default:
-		d.Line(tx.References.member(name), referenceMax)
+		d.in.Line(tx.References.member(name), referenceMax)
 	}
 }
 
@@ -322,7 +326,7 @@ func (d *decoder) member(name string, got *given) {
 func (d *decoder) requireMembers(kind kinds, got given) {
 	require := func(in kinds, bit given, name string) {
 		if in&kind != 0 && got&bit == 0 {
-			d.Missing(name)
+			d.in.Missing(name)
 		}
 	}
 	require(every, gotCountry, "country_code")
@@ -341,43 +345,43 @@ func (d *decoder) requireMembers(kind kinds, got given) {
 }
 
 func (d *decoder) currency() strictjson.State {
-	st := d.code(&d.tx.CurrencyCode, 3, "three-letter currency code")
+	st := d.in.code(&d.tx.CurrencyCode, 3, "three-letter currency code")
 	if st != strictjson.Taken {
 		return st
 	}
 	if _, known := CurrencyExponent(upperCode(d.tx.CurrencyCode)); !known {
 		d.tx.CurrencyCode = ""
-		return d.Refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
+		return d.in.Refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
 	}
 	return strictjson.Taken
 }
 
 func (d *decoder) exchangeRate() {
 	var rate num.Amount
-	if d.positive(&rate) == strictjson.Taken {
+	if d.in.positive(&rate) == strictjson.Taken {
 		d.tx.ExchangeRate = &rate
 	}
 }
 
 func (d *decoder) supplier() strictjson.State {
 	st, external := strictjson.Absent, strictjson.Absent
-	if own := d.Object(func(name string) {
+	if own := d.in.Object(func(name string) {
 		switch name {
 		case "id":
-			st = d.Line(&d.tx.SupplierID, identifierMax)
+			st = d.in.Line(&d.tx.SupplierID, identifierMax)
 		case "external_id":
-			external = d.Line(&d.tx.SupplierOwnID, identifierMax)
+			external = d.in.Line(&d.tx.SupplierOwnID, identifierMax)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	}); own != strictjson.Taken {
 		return own
 	}
 	switch {
 	case st == strictjson.Absent && external == strictjson.Absent:
-		d.Missing("id")
+		d.in.Missing("id")
 	case st != strictjson.Absent && external != strictjson.Absent:
-		d.RefuseMember("external_id", fault.ValidationMatchInvalid, "stands in place of id; send one of them")
+		d.in.RefuseMember("external_id", fault.ValidationMatchInvalid, "stands in place of id; send one of them")
 	}
 	return strictjson.Taken
 }

@@ -14,16 +14,16 @@ import (
 // document that its reader could not use.
 
 // customerMember reads what only a customer has.
-func (d *decoder) customerMember(name string, p *Party) bool {
+func (in *reader) customerMember(name string, p *Party) bool {
 	switch name {
 	case "id":
-		d.Line(&p.ID, identifierMax)
+		in.Line(&p.ID, identifierMax)
 	case "email":
-		d.email(&p.Email)
+		in.email(&p.Email)
 	case "phone":
-		if d.Line(&p.Phone, phoneMax) == strictjson.Taken && countDigits(p.Phone) < 3 {
+		if in.Line(&p.Phone, phoneMax) == strictjson.Taken && countDigits(p.Phone) < 3 {
 			p.Phone = ""
-			d.Refuse(fault.FieldNotValid, "must have at least 3 digits")
+			in.Refuse(fault.FieldNotValid, "must have at least 3 digits")
 		}
 	default:
 		return false
@@ -31,10 +31,10 @@ func (d *decoder) customerMember(name string, p *Party) bool {
 	return true
 }
 
-func (d *decoder) email(into *string) {
-	if d.Line(into, emailMax) == strictjson.Taken && !mailbox(*into) {
+func (in *reader) email(into *string) {
+	if in.Line(into, emailMax) == strictjson.Taken && !mailbox(*into) {
 		*into = ""
-		d.Refuse(fault.FieldNotValid, "must be an address like name@example.com")
+		in.Refuse(fault.FieldNotValid, "must be an address like name@example.com")
 	}
 }
 
@@ -54,10 +54,10 @@ func countDigits(text string) (n int) {
 	return n
 }
 
-func (d *decoder) fiscalCode(into *string) {
-	if d.Line(into, fiscalCodeMax) == strictjson.Taken && !alphanumeric(*into) {
+func (in *reader) fiscalCode(into *string) {
+	if in.Line(into, fiscalCodeMax) == strictjson.Taken && !alphanumeric(*into) {
 		*into = ""
-		d.Refuse(fault.FieldNotValid, "must have letters and digits only")
+		in.Refuse(fault.FieldNotValid, "must have letters and digits only")
 	}
 }
 
@@ -66,81 +66,81 @@ func alphanumeric(text string) bool {
 }
 
 // electronicAddress reads where a party receives documents; nil when it does not say.
-func (d *decoder) electronicAddress() *ElectronicAddress {
+func (in *reader) electronicAddress() *ElectronicAddress {
 	var e ElectronicAddress
 	scheme, id := strictjson.Absent, strictjson.Absent
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch name {
 		case "scheme":
-			scheme = d.scheme(&e.Scheme)
+			scheme = in.scheme(&e.Scheme)
 		case "id":
-			id = d.Line(&e.ID, electronicMax)
+			id = in.Line(&e.ID, electronicMax)
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if scheme == strictjson.Absent {
-		d.Missing("scheme")
+		in.Missing("scheme")
 	}
 	if id == strictjson.Absent {
-		d.Missing("id")
+		in.Missing("id")
 	}
 	if id == strictjson.Taken {
-		d.electronicID(e)
+		in.electronicID(e)
 	}
 	return &e
 }
 
 // scheme reads a code of the list of electronic address schemes, or one of Italy's.
-func (d *decoder) scheme(into *string) strictjson.State {
-	st := d.Line(into, schemeMax)
+func (in *reader) scheme(into *string) strictjson.State {
+	st := in.Line(into, schemeMax)
 	if st != strictjson.Taken || *into == SchemeSDI || *into == SchemePEC {
 		return st
 	}
 	if n := len(*into); n != 2 && n != 4 || strings.ToUpper(*into) != *into || !alphanumeric(*into) {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, "must be an EAS code such as 0208, %s or %s", SchemeSDI, SchemePEC)
+		return in.Refuse(fault.FieldNotValid, "must be an EAS code such as 0208, %s or %s", SchemeSDI, SchemePEC)
 	}
 	return st
 }
 
-func (d *decoder) electronicID(e ElectronicAddress) {
+func (in *reader) electronicID(e ElectronicAddress) {
 	switch n := len(e.ID); {
 	case e.Scheme == SchemeSDI && (n != 6 && n != 7 || !alphanumeric(e.ID)):
-		d.RefuseMember("id", fault.FieldNotValid, "must have 7 letters and digits, 6 of a public office")
+		in.RefuseMember("id", fault.FieldNotValid, "must have 7 letters and digits, 6 of a public office")
 	case e.Scheme == SchemePEC && !mailbox(e.ID):
-		d.RefuseMember("id", fault.FieldNotValid, "must be an address like name@example.com")
+		in.RefuseMember("id", fault.FieldNotValid, "must be an address like name@example.com")
 	}
 }
 
 // discount reads what lowers a line: an amount or a rate, one of them.
-func (d *decoder) discount() *LineDiscount {
+func (in *reader) discount() *LineDiscount {
 	var out LineDiscount
 	var percent num.Amount
 	amount, rate := strictjson.Absent, strictjson.Absent
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch name {
 		case "amount":
-			if amount = d.minor(&out.Amount); amount == strictjson.Taken && out.Amount < 0 {
-				amount = d.Refuse(fault.FieldNotValid, "must not be negative: its sign follows the line")
+			if amount = in.minor(&out.Amount); amount == strictjson.Taken && out.Amount < 0 {
+				amount = in.Refuse(fault.FieldNotValid, "must not be negative: its sign follows the line")
 			}
 		case "rate":
-			rate = d.percentage(&percent)
+			rate = in.percentage(&percent)
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	switch {
-	case st != strictjson.Taken || d.Broken():
+	case st != strictjson.Taken || in.Broken():
 		return nil
 	case amount == strictjson.Absent && rate == strictjson.Absent:
-		d.Refuse(fault.FieldRequired, "must have an amount or a rate")
+		in.Refuse(fault.FieldRequired, "must have an amount or a rate")
 		return nil
 	case amount != strictjson.Absent && rate != strictjson.Absent:
-		d.Refuse(fault.ValidationMatchInvalid, "must have an amount or a rate, not both")
+		in.Refuse(fault.ValidationMatchInvalid, "must have an amount or a rate, not both")
 	}
 	if rate == strictjson.Taken {
 		out.Rate = &percent
@@ -149,47 +149,47 @@ func (d *decoder) discount() *LineDiscount {
 }
 
 // classification reads the codes of a line.
-func (d *decoder) classification(item *Item) {
+func (in *reader) classification(item *Item) {
 	count := 0
-	d.Array(func(i int) {
+	in.Array(func(i int) {
 		if count = i + 1; count > classesMax {
-			d.Skip()
+			in.Skip()
 			return
 		}
 		var c Classification
 		scheme, code := strictjson.Absent, strictjson.Absent
-		switch d.Object(func(name string) {
+		switch in.Object(func(name string) {
 			switch name {
 			case "scheme":
-				scheme = d.word(&c.Scheme, schemeMax)
+				scheme = in.word(&c.Scheme, schemeMax)
 			case "code":
-				code = d.Line(&c.Code, classMax)
+				code = in.Line(&c.Code, classMax)
 			default:
-				d.Unknown()
+				in.Unknown()
 			}
 		}) {
 		case strictjson.Absent:
-			d.Refuse(fault.FieldNotValid, "must be an object")
+			in.Refuse(fault.FieldNotValid, "must be an object")
 		case strictjson.Taken:
 			if scheme == strictjson.Absent {
-				d.Missing("scheme")
+				in.Missing("scheme")
 			}
 			if code == strictjson.Absent {
-				d.Missing("code")
+				in.Missing("code")
 			}
 		}
 		item.Classifications = append(item.Classifications, c) // a faulty one too: later entries keep their index
 	})
 	if count > classesMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", classesMax)
+		in.Refuse(fault.FieldNotValid, "must not have more than %d entries", classesMax)
 	}
 }
 
 // iban reads an account by ISO 13616, with or without the blanks of print.
-func (d *decoder) iban(into *string) {
-	if d.Line(into, ibanMax) == strictjson.Taken && !ibanKnown(*into) {
+func (in *reader) iban(into *string) {
+	if in.Line(into, ibanMax) == strictjson.Taken && !ibanKnown(*into) {
 		*into = ""
-		d.Refuse(fault.FieldNotValid, "must be an IBAN with the right check digits")
+		in.Refuse(fault.FieldNotValid, "must be an IBAN with the right check digits")
 	}
 }
 

@@ -10,16 +10,16 @@ import (
 // items reads the lines. Beyond the limit they are passed over: a body of
 // 100,000 lines gives one fault, not 100,000.
 func (d *decoder) items() strictjson.State {
-	before, count := d.Faults.Count(), 0
-	st := d.Array(func(i int) {
+	before, count := d.in.Faults.Count(), 0
+	st := d.in.Array(func(i int) {
 		if count = i + 1; count > itemsMax {
-			d.Skip()
+			d.in.Skip()
 		} else {
 			d.item()
 		}
 	})
 	if count > itemsMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", itemsMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", itemsMax)
 	}
 	if st == strictjson.Taken && len(d.tx.Items) == 0 {
 		st = strictjson.Absent
@@ -33,8 +33,8 @@ func (d *decoder) items() strictjson.State {
 // faults, with what amounts are worked out from: a line without a name still
 // has a price.
 func (d *decoder) amountsFaulty(before int) bool {
-	listed := d.Faults.Listed()
-	if d.Faults.Count() > len(listed) {
+	listed := d.in.Faults.Listed()
+	if d.in.Faults.Count() > len(listed) {
 		return true // nobody knows what the others are about
 	}
 	for _, f := range listed[before:] {
@@ -55,44 +55,44 @@ func (d *decoder) item() {
 	var got given
 	item := Item{Type: Goods}
 	breakdowns := "" // the name the client gave them
-	st := d.Object(func(name string) {
+	st := d.in.Object(func(name string) {
 		switch name {
 		case "number":
 			got.note(gotNumber, d.itemNumber(&item.Number))
 		case "name":
-			got.note(gotName, d.Line(&item.Name, itemTextMax))
+			got.note(gotName, d.in.Line(&item.Name, itemTextMax))
 		case "quantity":
-			got.note(gotQuantity, d.positive(&item.Quantity))
+			got.note(gotQuantity, d.in.positive(&item.Quantity))
 		case "unit_price":
-			got.note(gotPrice, d.minor(&item.UnitPrice))
+			got.note(gotPrice, d.in.minor(&item.UnitPrice))
 		case "unit":
-			d.Line(&item.Unit, unitMax)
+			d.in.Line(&item.Unit, unitMax)
 		case "type":
-			d.choice(&item.Type, Goods, Services, Discount)
+			d.in.choice(&item.Type, Goods, Services, Discount)
 		case "description":
-			d.Line(&item.Description, itemTextMax)
+			d.in.Line(&item.Description, itemTextMax)
 		case "code":
-			d.Line(&item.Code, itemCodeMax)
+			d.in.Line(&item.Code, itemCodeMax)
 		case "ean":
-			d.Line(&item.EAN, eanMax)
+			d.in.Line(&item.EAN, eanMax)
 		case "net_price":
-			d.stated(&item.StatedNet)
+			d.in.stated(&item.StatedNet)
 		case "ancillary":
-			d.Bool(&item.Ancillary)
+			d.in.Bool(&item.Ancillary)
 		case "classification":
-			d.classification(&item)
+			d.in.classification(&item)
 		case "discount":
-			item.Discount = d.discount()
+			item.Discount = d.in.discount()
 		case "period":
-			item.Period = d.period()
+			item.Period = d.in.period()
 		case "tax_breakdowns", aliasTaxes:
 			breakdowns = d.breakdownsOnce(&item, name, breakdowns)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	})
 	if st == strictjson.Absent {
-		d.Refuse(fault.FieldNotValid, "must be an object")
+		d.in.Refuse(fault.FieldNotValid, "must be an object")
 	}
 	if breakdowns == aliasTaxes {
 		d.aliased = append(d.aliased, len(d.tx.Items))
@@ -106,15 +106,15 @@ func (d *decoder) item() {
 	}
 	for i, name := range [...]string{"number", "name", "quantity", "unit_price"} {
 		if got&(1<<i) == 0 {
-			d.Missing(name)
+			d.in.Missing(name)
 		}
 	}
 }
 
 func (d *decoder) itemNumber(into *int64) strictjson.State {
-	st := d.Integer(into, AmountMax)
+	st := d.in.Integer(into, AmountMax)
 	if st == strictjson.Taken && *into <= 0 {
-		return d.Refuse(fault.FieldNotValid, "must be greater than 0")
+		return d.in.Refuse(fault.FieldNotValid, "must be greater than 0")
 	}
 	return st
 }
@@ -142,19 +142,19 @@ func (d *decoder) uniqueNumbers() {
 
 // refuseAt collects a fault of a member that has been read already.
 func (d *decoder) refuseAt(at Place, path, format string, args ...any) {
-	if d.Faults.Full() {
-		d.Faults.Skip()
+	if d.in.Faults.Full() {
+		d.in.Faults.Skip()
 		return
 	}
-	d.Faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
+	d.in.Faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
 }
 
 // breakdownsOnce reads taxes under one of their two names, and answers it; before is
 // the one they came under already.
 func (d *decoder) breakdownsOnce(item *Item, name, before string) string {
-	if before != "" && !d.Null() {
-		d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", before)
-		d.Skip()
+	if before != "" && !d.in.Null() {
+		d.in.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", before)
+		d.in.Skip()
 	} else if d.breakdowns(item) != strictjson.Absent {
 		return name
 	}
@@ -166,7 +166,7 @@ func (d *decoder) breakdowns(item *Item) strictjson.State {
 		d.taxes = make([]Tax, 0, taxesFirst)
 	}
 	start := len(d.taxes)
-	st := d.Array(func(int) { d.tax() })
+	st := d.in.Array(func(int) { d.tax() })
 	if n := len(d.taxes); n > start {
 		item.Taxes = d.taxes[start:n:n]
 	}
@@ -178,30 +178,30 @@ func (d *decoder) tax() {
 	var got given
 	tax := Tax{Mode: Included}
 	typeState := strictjson.Absent
-	st := d.Object(func(name string) {
+	st := d.in.Object(func(name string) {
 		switch name {
 		case "rate":
-			got.note(gotRate, d.percentage(&tax.Rate))
+			got.note(gotRate, d.in.percentage(&tax.Rate))
 		case "regime":
-			got.note(gotRegime, d.word(&tax.Regime, regimeMax))
+			got.note(gotRegime, d.in.word(&tax.Regime, regimeMax))
 		case "application_mode":
-			d.choice(&tax.Mode, Included, Added)
+			d.in.choice(&tax.Mode, Included, Added)
 		case "type":
-			typeState = d.word(&tax.Type, regimeMax)
+			typeState = d.in.word(&tax.Type, regimeMax)
 		case "code":
-			d.Line(&tax.Code, taxCodeMax)
+			d.in.Line(&tax.Code, taxCodeMax)
 		case "amount":
-			d.stated(&tax.Stated)
+			d.in.stated(&tax.Stated)
 		case "quota":
-			tax.Quota = d.perUnit(d.quota)
+			tax.Quota = d.in.perUnit(d.in.quota)
 		case "quota_base":
-			tax.QuotaBase = d.perUnit(d.positive)
+			tax.QuotaBase = d.in.perUnit(d.in.positive)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	})
 	if st == strictjson.Absent {
-		d.Refuse(fault.FieldNotValid, "must be an object")
+		d.in.Refuse(fault.FieldNotValid, "must be an object")
 	}
 	if tax.Withheld() {
 		tax.Mode = ""
@@ -211,21 +211,21 @@ func (d *decoder) tax() {
 		return
 	}
 	if got&gotRate == 0 {
-		d.Missing("rate")
+		d.in.Missing("rate")
 	}
 	if got&gotRegime == 0 {
-		d.Missing("regime")
+		d.in.Missing("regime")
 	}
 	switch {
 	case tax.Quota == nil && tax.QuotaBase != nil:
-		d.RefuseMember("quota_base", fault.ValidationMatchInvalid, "is what a quota is for, and there is none")
+		d.in.RefuseMember("quota_base", fault.ValidationMatchInvalid, "is what a quota is for, and there is none")
 	case tax.Quota != nil && (!tax.Rate.IsZero() || tax.Withheld()):
-		d.RefuseMember("quota", fault.ValidationMatchInvalid,
+		d.in.RefuseMember("quota", fault.ValidationMatchInvalid,
 			"stands in place of a rate: the rate is 0, and nothing is withheld by quota")
 	}
 	if !tax.Withheld() && typeState == strictjson.Taken && tax.Regime != "" && !taxTypeKnown(tax.Type) {
 		// Only now: type may stand before the regime that says what it means.
-		d.RefuseMember("type", fault.FieldNotValid,
+		d.in.RefuseMember("type", fault.FieldNotValid,
 			"must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE")
 	}
 }
@@ -245,25 +245,25 @@ func (d *decoder) party(who string, more func(name string, p *Party) bool) *Part
 	const gotName, gotType given = 1, 2
 	var got given
 	p := &Party{}
-	st := d.Object(func(name string) {
+	st := d.in.Object(func(name string) {
 		switch name {
 		case "legal_name":
-			got.note(gotName, d.Line(&p.LegalName, nameMax))
+			got.note(gotName, d.in.Line(&p.LegalName, nameMax))
 		case "trade_name":
-			d.Line(&p.TradeName, nameMax)
+			d.in.Line(&p.TradeName, nameMax)
 		case "entity_number":
-			d.Line(&p.EntityNumber, entityNumberMax)
+			d.in.Line(&p.EntityNumber, entityNumberMax)
 		case "type":
-			got.note(gotType, d.choice(&p.Type, Individual, Business))
+			got.note(gotType, d.in.choice(&p.Type, Individual, Business))
 		case "address":
-			p.Address = d.address()
+			p.Address = d.in.address()
 		case "tax_information":
 			d.taxInformation(p, who == "customer")
 		case "electronic_address":
-			p.Electronic = d.electronicAddress()
+			p.Electronic = d.in.electronicAddress()
 		default:
 			if more == nil || !more(name, p) {
-				d.Unknown()
+				d.in.Unknown()
 			}
 		}
 	})
@@ -275,10 +275,10 @@ func (d *decoder) party(who string, more func(name string, p *Party) bool) *Part
 		return p
 	}
 	if got&gotName == 0 {
-		d.Missing("legal_name")
+		d.in.Missing("legal_name")
 	}
 	if got&gotType == 0 {
-		d.Missing("type")
+		d.in.Missing("type")
 	}
 	return p
 }
@@ -296,108 +296,108 @@ func (d *decoder) factsBesideID(p *Party, named, typed bool) {
 		{"tax_information.regime", p.TaxRegime != ""},
 	} {
 		if fact.sent {
-			d.RefuseMember(fact.member, fault.ValidationMatchInvalid, "is the company's own, which id names; send one of them")
+			d.in.RefuseMember(fact.member, fault.ValidationMatchInvalid, "is the company's own, which id names; send one of them")
 		}
 	}
 }
 
 func (d *decoder) taxInformation(p *Party, customer bool) {
-	d.Object(func(name string) {
+	d.in.Object(func(name string) {
 		switch {
 		case name == "tax_number":
-			d.Line(&p.TaxNumber, taxNumberMax)
+			d.in.Line(&p.TaxNumber, taxNumberMax)
 		case name == "regime":
-			d.Line(&p.TaxRegime, regimeMax)
+			d.in.Line(&p.TaxRegime, regimeMax)
 		case name == "fiscal_code" && customer:
-			d.fiscalCode(&p.FiscalCode)
+			d.in.fiscalCode(&p.FiscalCode)
 		case name == "use" && customer:
-			d.word(&p.TaxUse, regimeMax)
+			d.in.word(&p.TaxUse, regimeMax)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	})
 }
 
-func (d *decoder) address() *Address {
+func (in *reader) address() *Address {
 	a := &Address{}
 	code := strictjson.Absent
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch into := a.Member(name); {
 		case into == nil:
-			d.Unknown()
+			in.Unknown()
 		case name == "country_code":
-			code = d.countryCode(into)
+			code = in.countryCode(into)
 		default:
-			d.Line(into, addressMax)
+			in.Line(into, addressMax)
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if code == strictjson.Absent {
-		d.Missing("country_code")
+		in.Missing("country_code")
 	}
 	return a
 }
 
 // countryCode reads the code of a place.
-func (d *decoder) countryCode(into *string) strictjson.State {
-	st := d.code(into, 2, "two-letter country code")
+func (in *reader) countryCode(into *string) strictjson.State {
+	st := in.code(into, 2, "two-letter country code")
 	if st == strictjson.Taken && !CountryKnown(upperCode(*into)) {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, "must be a country code of ISO 3166-1")
+		return in.Refuse(fault.FieldNotValid, "must be a country code of ISO 3166-1")
 	}
 	return st
 }
 
 func (d *decoder) payments() strictjson.State {
-	before, count := d.Faults.Count(), 0
-	state := d.Array(func(i int) {
+	before, count := d.in.Faults.Count(), 0
+	state := d.in.Array(func(i int) {
 		if count = i + 1; count > paymentsMax {
-			d.Skip()
+			d.in.Skip()
 			return
 		}
 		const gotType, gotAmount given = 1, 2
 		var got given
 		var p Payment
-		st := d.Object(func(name string) {
+		st := d.in.Object(func(name string) {
 			switch name {
 			case "type":
-				got.note(gotType, d.choice(&p.Type, "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"))
+				got.note(gotType, d.in.choice(&p.Type, "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"))
 			case "code":
-				d.Line(&p.Code, paymentCodeMax)
+				d.in.Line(&p.Code, paymentCodeMax)
 			case "amount":
-				got.note(gotAmount, d.minor(&p.Amount))
+				got.note(gotAmount, d.in.minor(&p.Amount))
 			case "iban":
-				d.iban(&p.IBAN)
+				d.in.iban(&p.IBAN)
 			case "reference":
-				d.Line(&p.Reference, remittanceMax)
+				d.in.Line(&p.Reference, remittanceMax)
 			case "mandate":
-				p.Mandate = d.mandate()
+				p.Mandate = d.in.mandate()
 			case "date":
-				d.day(&p.Date)
+				d.in.day(&p.Date)
 			default:
-				d.Unknown()
+				d.in.Unknown()
 			}
 		})
 		if st == strictjson.Absent {
-			d.Refuse(fault.FieldNotValid, "must be an object")
+			d.in.Refuse(fault.FieldNotValid, "must be an object")
 		}
 		d.tx.Payments = append(d.tx.Payments, p)
 		if st != strictjson.Taken {
 			return
 		}
 		if got&gotType == 0 {
-			d.Missing("type")
+			d.in.Missing("type")
 		}
 		if got&gotAmount == 0 {
-			d.Missing("amount")
+			d.in.Missing("amount")
 		}
 	})
 	if count > paymentsMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", paymentsMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", paymentsMax)
 	}
-	d.paymentsFault = d.Faults.Count() > before
+	d.paymentsFault = d.in.Faults.Count() > before
 	return state
 }
 

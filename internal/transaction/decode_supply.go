@@ -37,97 +37,97 @@ type Mandate struct {
 func (p *Payment) Debited() bool { return p.Mandate != nil }
 
 // period reads two days; nil where there are none.
-func (d *decoder) period() *Span {
+func (in *reader) period() *Span {
 	var p Span
 	from, to := strictjson.Absent, strictjson.Absent
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch name {
 		case "from":
-			from = d.day(&p.From)
+			from = in.day(&p.From)
 		case "to":
-			to = d.day(&p.To)
+			to = in.day(&p.To)
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if from == strictjson.Absent {
-		d.Missing("from")
+		in.Missing("from")
 	}
 	if to == strictjson.Absent {
-		d.Missing("to")
+		in.Missing("to")
 	}
 	if from == strictjson.Taken && to == strictjson.Taken && p.To < p.From {
-		d.RefuseMember("to", fault.ValidationMatchInvalid, "must not be before the beginning of the period")
+		in.RefuseMember("to", fault.ValidationMatchInvalid, "must not be before the beginning of the period")
 	}
 	return &p
 }
 
-func (d *decoder) delivery() *Delivery {
+func (in *reader) delivery() *Delivery {
 	var out Delivery
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch name {
 		case "name":
-			d.Line(&out.Name, nameMax)
+			in.Line(&out.Name, nameMax)
 		case "address":
-			out.Address = d.address()
+			out.Address = in.address()
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if out.Address == nil {
-		d.Missing("address")
+		in.Missing("address")
 	}
 	return &out
 }
 
-func (d *decoder) payee() *Payee {
+func (in *reader) payee() *Payee {
 	var p Payee
 	name := strictjson.Absent
-	st := d.Object(func(member string) {
+	st := in.Object(func(member string) {
 		switch member {
 		case "name":
-			name = d.Line(&p.Name, nameMax)
+			name = in.Line(&p.Name, nameMax)
 		case "id":
-			d.Line(&p.ID, entityNumberMax)
+			in.Line(&p.ID, entityNumberMax)
 		case "iban":
-			d.iban(&p.IBAN)
+			in.iban(&p.IBAN)
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if name == strictjson.Absent {
-		d.Missing("name")
+		in.Missing("name")
 	}
 	return &p
 }
 
-func (d *decoder) mandate() *Mandate {
+func (in *reader) mandate() *Mandate {
 	var m Mandate
 	reference := strictjson.Absent
-	st := d.Object(func(name string) {
+	st := in.Object(func(name string) {
 		switch name {
 		case "reference":
-			reference = d.Line(&m.Reference, mandateMax)
+			reference = in.Line(&m.Reference, mandateMax)
 		case "creditor_id":
-			d.Line(&m.CreditorID, mandateMax)
+			in.Line(&m.CreditorID, mandateMax)
 		default:
-			d.Unknown()
+			in.Unknown()
 		}
 	})
 	if st != strictjson.Taken {
 		return nil
 	}
 	if reference == strictjson.Absent {
-		d.Missing("reference")
+		in.Missing("reference")
 	}
 	return &m
 }

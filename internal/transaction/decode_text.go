@@ -16,67 +16,67 @@ const (
 )
 
 // instant reads a timestamp of RFC 3339, with any offset and fractions.
-func (d *decoder) instant(into *time.Time) strictjson.State {
+func (in *reader) instant(into *time.Time) strictjson.State {
 	var text string
-	if st := d.Line(&text, 1000); st != strictjson.Taken {
+	if st := in.Line(&text, 1000); st != strictjson.Taken {
 		return st
 	}
 	at, ok := ParseInstant(text)
 	if !ok {
-		return d.Refuse(fault.FieldNotValid, "must be a timestamp like 2006-01-02T15:04:05Z")
+		return in.Refuse(fault.FieldNotValid, "must be a timestamp like 2006-01-02T15:04:05Z")
 	}
 	if y := at.UTC().Year(); y < yearMin || y > yearMax {
-		return d.Refuse(fault.FieldNotValid, "must lie in the years %d to %d", yearMin, yearMax)
+		return in.Refuse(fault.FieldNotValid, "must lie in the years %d to %d", yearMin, yearMax)
 	}
 	*into = at
 	return strictjson.Taken
 }
 
 // day reads a calendar day.
-func (d *decoder) day(into *string) strictjson.State {
-	if st := d.Line(into, 1000); st != strictjson.Taken {
+func (in *reader) day(into *string) strictjson.State {
+	if st := in.Line(into, 1000); st != strictjson.Taken {
 		return st
 	}
 	at, err := time.Parse(time.DateOnly, *into)
 	if err != nil || at.Year() < yearMin || at.Year() > yearMax {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, "must be a day like 2006-01-02")
+		return in.Refuse(fault.FieldNotValid, "must be a day like 2006-01-02")
 	}
 	return strictjson.Taken
 }
 
 // identifier reads a client's own id: it stands in addresses and comparisons,
 // so what cannot be seen has no place in it.
-func (d *decoder) identifier(into *string) strictjson.State {
-	if st := d.Line(into, identifierMax); st != strictjson.Taken {
+func (in *reader) identifier(into *string) strictjson.State {
+	if st := in.Line(into, identifierMax); st != strictjson.Taken {
 		return st
 	}
 	for _, r := range *into {
 		if !unicode.IsGraphic(r) {
-			return d.Refuse(fault.FieldNotValid, "must have printable characters only, but has U+%04X", r)
+			return in.Refuse(fault.FieldNotValid, "must have printable characters only, but has U+%04X", r)
 		}
 	}
 	if strings.TrimSpace(*into) != *into {
-		return d.Refuse(fault.FieldNotValid, "must not begin or end with a blank")
+		return in.Refuse(fault.FieldNotValid, "must not begin or end with a blank")
 	}
 	return strictjson.Taken
 }
 
 // code reads a code of letters in either case.
-func (d *decoder) code(into *string, length int, what string) strictjson.State {
-	if st := d.Line(into, 1000); st != strictjson.Taken {
+func (in *reader) code(into *string, length int, what string) strictjson.State {
+	if st := in.Line(into, 1000); st != strictjson.Taken {
 		return st
 	}
 	if len(*into) != length || strings.IndexFunc(*into, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }) >= 0 {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, "must be a %s", what)
+		return in.Refuse(fault.FieldNotValid, "must be a %s", what)
 	}
 	return strictjson.Taken
 }
 
 // choice reads a member that knows some values only.
-func (d *decoder) choice(into *string, values ...string) strictjson.State {
-	if st := d.Line(into, 1000); st != strictjson.Taken {
+func (in *reader) choice(into *string, values ...string) strictjson.State {
+	if st := in.Line(into, 1000); st != strictjson.Taken {
 		return st
 	}
 	for _, v := range values {
@@ -85,19 +85,19 @@ func (d *decoder) choice(into *string, values ...string) strictjson.State {
 		}
 	}
 	*into = ""
-	return d.Refuse(fault.FieldNotValid, "must be one of %s", strings.Join(values, ", "))
+	return in.Refuse(fault.FieldNotValid, "must be one of %s", strings.Join(values, ", "))
 }
 
 // word reads a short code in capitals whose values are the country's own.
-func (d *decoder) word(into *string, max int) strictjson.State {
-	if st := d.Line(into, max); st != strictjson.Taken {
+func (in *reader) word(into *string, max int) strictjson.State {
+	if st := in.Line(into, max); st != strictjson.Taken {
 		return st
 	}
 	if strings.IndexFunc(*into, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	}) >= 0 {
 		*into = ""
-		return d.Refuse(fault.FieldNotValid, "must have capital letters, digits, - and _ only")
+		return in.Refuse(fault.FieldNotValid, "must have capital letters, digits, - and _ only")
 	}
 	return strictjson.Taken
 }

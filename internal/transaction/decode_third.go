@@ -19,34 +19,34 @@ func (d *decoder) orderItems() {
 	own, aliased := d.tx.Items, d.aliased
 	d.tx.Items = nil
 	count := 0
-	d.Array(func(i int) {
+	d.in.Array(func(i int) {
 		if count = i + 1; count > orderMax {
-			d.Skip()
+			d.in.Skip()
 		} else {
 			d.item()
 		}
 	})
 	if count > orderMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", orderMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", orderMax)
 	}
 	d.tx.OrderItems, d.tx.Items, d.aliased = d.tx.Items, own, aliased
 }
 
 func (d *decoder) thirdParties() {
 	count := 0
-	d.Array(func(i int) {
+	d.in.Array(func(i int) {
 		if count = i + 1; count > thirdMax {
-			d.Skip()
+			d.in.Skip()
 			return
 		}
 		role := strictjson.Absent
 		p := d.party(memberThird, func(name string, p *Party) bool {
 			switch name {
 			case "role":
-				role = d.word(&p.Role, roleMax)
+				role = d.in.word(&p.Role, roleMax)
 			case "share":
 				var percent num.Amount
-				if d.percentage(&percent) == strictjson.Taken {
+				if d.in.percentage(&percent) == strictjson.Taken {
 					p.Share = &percent
 				}
 			default:
@@ -55,15 +55,15 @@ func (d *decoder) thirdParties() {
 			return true
 		})
 		if p == nil {
-			d.Refuse(fault.FieldNotValid, "must be an object")
+			d.in.Refuse(fault.FieldNotValid, "must be an object")
 			p = &Party{} // later ones keep their index
 		} else if role == strictjson.Absent {
-			d.Missing("role")
+			d.in.Missing("role")
 		}
 		d.tx.ThirdParties = append(d.tx.ThirdParties, *p)
 	})
 	if count > thirdMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", thirdMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", thirdMax)
 	}
 }
 

@@ -56,18 +56,18 @@ func (t *Transaction) extras() (n int) {
 
 // readExtras reads allowances or charges.
 func (d *decoder) readExtras(charge bool) {
-	before, count := d.Faults.Count(), 0
-	d.Array(func(i int) {
+	before, count := d.in.Faults.Count(), 0
+	d.in.Array(func(i int) {
 		if count = i + 1; count > extrasMax {
-			d.Skip()
+			d.in.Skip()
 			return
 		}
 		d.extra(Extra{Charge: charge, Index: i})
 	})
 	if count > extrasMax {
-		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", extrasMax)
+		d.in.Refuse(fault.FieldNotValid, "must not have more than %d entries", extrasMax)
 	}
-	d.extrasFaulty = d.extrasFaulty || d.Faults.Count() > before
+	d.extrasFaulty = d.extrasFaulty || d.in.Faults.Count() > before
 }
 
 func (d *decoder) extra(e Extra) {
@@ -75,20 +75,20 @@ func (d *decoder) extra(e Extra) {
 	var line Item
 	amount, rate, reason := strictjson.Absent, strictjson.Absent, strictjson.Absent
 	breakdowns := ""
-	st := d.Object(func(name string) {
+	st := d.in.Object(func(name string) {
 		switch name {
 		case "amount":
-			if amount = d.minor(&e.Amount); amount == strictjson.Taken && e.Amount < 0 {
-				amount = d.Refuse(fault.FieldNotValid, "must not be negative: allowances lower the total, charges raise it")
+			if amount = d.in.minor(&e.Amount); amount == strictjson.Taken && e.Amount < 0 {
+				amount = d.in.Refuse(fault.FieldNotValid, "must not be negative: allowances lower the total, charges raise it")
 			}
 		case "rate":
-			rate = d.percentage(&percent)
+			rate = d.in.percentage(&percent)
 		case "reason":
-			reason = d.Line(&e.Reason, itemTextMax)
+			reason = d.in.Line(&e.Reason, itemTextMax)
 		case "tax_breakdowns", aliasTaxes:
 			breakdowns = d.breakdownsOnce(&line, name, breakdowns)
 		default:
-			d.Unknown()
+			d.in.Unknown()
 		}
 	})
 	e.Taxes, e.aliased = line.Taxes, breakdowns == aliasTaxes
@@ -97,14 +97,14 @@ func (d *decoder) extra(e Extra) {
 	}
 	switch {
 	case st == strictjson.Absent:
-		d.Refuse(fault.FieldNotValid, "must be an object")
+		d.in.Refuse(fault.FieldNotValid, "must be an object")
 	case st == strictjson.Taken && amount == strictjson.Absent && rate == strictjson.Absent:
-		d.Refuse(fault.FieldRequired, "must have an amount or a rate")
+		d.in.Refuse(fault.FieldRequired, "must have an amount or a rate")
 	case amount != strictjson.Absent && rate != strictjson.Absent:
-		d.Refuse(fault.ValidationMatchInvalid, "must have an amount or a rate, not both")
+		d.in.Refuse(fault.ValidationMatchInvalid, "must have an amount or a rate, not both")
 	}
 	if st == strictjson.Taken && reason == strictjson.Absent {
-		d.Missing("reason")
+		d.in.Missing("reason")
 	}
 	d.tx.Extras = append(d.tx.Extras, e) // a faulty one too: later ones keep their index
 }
@@ -129,7 +129,7 @@ func (d *decoder) addExtras() {
 	for k := range d.tx.Extras {
 		e := &d.tx.Extras[k]
 		if e.Rate != nil && !e.share(lines, totals) {
-			d.Faults.Add(fault.At(e.Member()+"."+strconv.Itoa(e.Index)+".rate", fault.ValidationMatchInvalid,
+			d.in.Faults.Add(fault.At(e.Member()+"."+strconv.Itoa(e.Index)+".rate", fault.ValidationMatchInvalid,
 				"is of the items with the same tax_breakdowns, and there are none"))
 			d.itemsFaulty = true
 			return

@@ -15,26 +15,26 @@ const memberShares = "references"
 const sharesMax = 100
 
 func (d *decoder) shares() strictjson.State {
-	before := d.Faults.Count()
-	state := d.Array(func(i int) {
+	before := d.in.Faults.Count()
+	state := d.in.Array(func(i int) {
 		const gotID, gotAmount given = 1, 2
 		var got given
 		var p Share
-		st := d.Object(func(name string) {
+		st := d.in.Object(func(name string) {
 			switch name {
 			case "transaction_id":
-				got.note(gotID, d.identifier(&p.TransactionID))
+				got.note(gotID, d.in.identifier(&p.TransactionID))
 			case "amount":
-				got.note(gotAmount, d.minor(&p.Amount))
+				got.note(gotAmount, d.in.minor(&p.Amount))
 			default:
-				d.Unknown()
+				d.in.Unknown()
 			}
 		})
 		if st == strictjson.Absent {
-			d.Refuse(fault.FieldNotValid, "must be an object")
+			d.in.Refuse(fault.FieldNotValid, "must be an object")
 		}
 		if i == sharesMax {
-			d.Refuse(fault.FieldNotValid, "must be one of at most %d", sharesMax)
+			d.in.Refuse(fault.FieldNotValid, "must be one of at most %d", sharesMax)
 		}
 		if i < sharesMax {
 			d.tx.Shares = append(d.tx.Shares, p)
@@ -43,13 +43,13 @@ func (d *decoder) shares() strictjson.State {
 			return
 		}
 		if got&gotID == 0 {
-			d.Missing("transaction_id")
+			d.in.Missing("transaction_id")
 		}
 		if got&gotAmount == 0 {
-			d.Missing("amount")
+			d.in.Missing("amount")
 		}
 	})
-	d.paymentsFault = d.paymentsFault || d.tx.Kind == PaymentReport && d.Faults.Count() > before
+	d.paymentsFault = d.paymentsFault || d.tx.Kind == PaymentReport && d.in.Faults.Count() > before
 	return state
 }
 
@@ -62,9 +62,9 @@ func (d *decoder) requireShares(kind kinds, got given) {
 	single, several := got&gotReference != 0, got&gotShares != 0
 	switch {
 	case single && several:
-		d.RefuseMember(memberShares, fault.ValidationMatchInvalid, "stands in place of reference_transaction_id; send one of them")
+		d.in.RefuseMember(memberShares, fault.ValidationMatchInvalid, "stands in place of reference_transaction_id; send one of them")
 	case !single && !several:
-		d.Missing("reference_transaction_id")
+		d.in.Missing("reference_transaction_id")
 	case single && kind == reports && d.tx.ReferenceID != "":
 		p := Share{TransactionID: d.tx.ReferenceID}
 		for i := range d.tx.Payments {

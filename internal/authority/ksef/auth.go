@@ -43,7 +43,7 @@ func powerless() verdict {
 }
 
 // byToken serves POST /auth/ksef-token.
-func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
+func (a *access) byToken(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ksefwire.TokenRequest
 		Policy any `json:"authorizationPolicy"`
@@ -51,7 +51,7 @@ func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 	if !readJSON(w, r, &in) {
 		return
 	}
-	if err := k.prepareKeys(); err != nil {
+	if err := a.keys.prepareKeys(); err != nil {
 		broken(w)
 		return
 	}
@@ -59,11 +59,11 @@ func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, invalidInput("contextIdentifier must be a Nip"))
 		return
 	}
-	if in.PublicKeyID != "" && in.PublicKeyID != k.keyID() {
+	if in.PublicKeyID != "" && in.PublicKeyID != a.keys.keyID() {
 		refuse(w, r, http.StatusBadRequest, unknownKey(in.PublicKeyID))
 		return
 	}
-	at, ok := k.meet(in.Challenge)
+	at, ok := a.meet(in.Challenge)
 	if !ok {
 		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge,
 			Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
@@ -75,9 +75,9 @@ func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := sha256.Sum256(cipher)
-	k.begin(w, claims{
+	a.begin(w, claims{
 		NIP: in.Context.Value, Method: "Token", Document: base64.StdEncoding.EncodeToString(sum[:]),
-	}, k.judgeToken(cipher, in.Context.Value, at))
+	}, a.judgeToken(cipher, in.Context.Value, at))
 }
 
 func unknownKey(id string) ksefwire.ProblemError {
@@ -88,8 +88,8 @@ func unknownKey(id string) ksefwire.ProblemError {
 
 // judgeToken decrypts and reads "token|milliseconds". Any token is good, but
 // one that names another taxpayer and those with the endings above.
-func (k *double) judgeToken(cipher []byte, nip string, at time.Time) verdict {
-	text, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, cipher, nil)
+func (a *access) judgeToken(cipher []byte, nip string, at time.Time) verdict {
+	text, err := rsa.DecryptOAEP(sha256.New(), nil, a.keys.key, cipher, nil)
 	if err != nil {
 		return wrongToken("Nieprawidłowy token")
 	}
@@ -111,14 +111,14 @@ func (k *double) judgeToken(cipher []byte, nip string, at time.Time) verdict {
 	case strings.HasSuffix(token, tokenPowers):
 		return powerless()
 	}
-	if why := k.knownToken(token); why != "" {
+	if why := a.knownToken(token); why != "" {
 		return wrongToken(why)
 	}
 	return authenticated()
 }
 
 // bySignature serves POST /auth/xades-signature.
-func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
+func (a *access) bySignature(w http.ResponseWriter, r *http.Request) {
 	body, err := readAll(w, r)
 	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), ksefwire.TypeXML) {
 		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeUnreadable, Description: "Nieczytelna treść."})
@@ -129,17 +129,17 @@ func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, *flaw)
 		return
 	}
-	if _, ok := k.meet(signed.challenge); !ok {
+	if _, ok := a.meet(signed.challenge); !ok {
 		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge,
 			Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
 		return
 	}
-	if err := k.prepareKeys(); err != nil {
+	if err := a.keys.prepareKeys(); err != nil {
 		broken(w)
 		return
 	}
 	v := authenticated()
-	now := k.now()
+	now := a.now()
 	switch {
 	case now.After(signed.leaf.NotAfter), now.Before(signed.leaf.NotBefore):
 		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu",
@@ -151,7 +151,7 @@ func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 		v = powerless()
 	}
 	sum := sha256.Sum256(body)
-	k.begin(w, claims{NIP: signed.nip, Method: "QualifiedSeal", Document: base64.StdEncoding.EncodeToString(sum[:])}, v)
+	a.begin(w, claims{NIP: signed.nip, Method: "QualifiedSeal", Document: base64.StdEncoding.EncodeToString(sum[:])}, v)
 }
 
 // offlineOnly reports whether a certificate is one of KSeF's own that confirm
@@ -165,18 +165,18 @@ func offlineOnly(leaf *x509.Certificate) bool {
 
 // begin answers the start of an authentication. It is decided already; the
 // caller learns it when it asks.
-func (k *double) begin(w http.ResponseWriter, c claims, v verdict) {
-	now := k.now()
-	c.Kind, c.Reference = "authentication", k.newReference("AU")
+func (a *access) begin(w http.ResponseWriter, c claims, v verdict) {
+	now := a.now()
+	c.Kind, c.Reference = "authentication", a.newReference("AU")
 	c.Code, c.Text, c.Detail = v.code, v.text, v.detail
 	c.Started, c.Expires = now.Unix(), now.Add(refreshFor).Unix()
 	writeJSON(w, http.StatusAccepted, ksefwire.TypeJSON,
-		ksefwire.AuthResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
+		ksefwire.AuthResponse{ReferenceNumber: c.Reference, Authentication: a.keys.sign(c)})
 }
 
 // authentication serves GET /auth/{reference}.
-func (k *double) authentication(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "authentication")
+func (a *access) authentication(w http.ResponseWriter, r *http.Request) {
+	c, ok := a.caller(w, r, "authentication")
 	if !ok {
 		return
 	}
@@ -210,8 +210,8 @@ func unknownAuthentication(reference string) ksefwire.ProblemError {
 }
 
 // redeem serves POST /auth/token/redeem, once for each authentication.
-func (k *double) redeem(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "authentication")
+func (a *access) redeem(w http.ResponseWriter, r *http.Request) {
+	c, ok := a.caller(w, r, "authentication")
 	if !ok {
 		return
 	}
@@ -221,29 +221,29 @@ func (k *double) redeem(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, no)
 		return
 	}
-	k.mu.Lock()
-	again := k.redeemed[c.Reference]
-	k.redeemed[c.Reference] = true
-	k.mu.Unlock()
+	a.mu.Lock()
+	again := a.redeemed[c.Reference]
+	a.redeemed[c.Reference] = true
+	a.mu.Unlock()
 	if again {
 		no.Details = []string{"Tokeny dla operacji uwierzytelniania " + c.Reference + " zostały już pobrane."}
 		refuse(w, r, http.StatusBadRequest, no)
 		return
 	}
-	c.Kind, c.Expires = "refresh", k.now().Add(refreshFor).Unix()
-	k.keepActive(c)
-	refresh := k.sign(c)
-	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c), Refresh: &refresh})
+	c.Kind, c.Expires = "refresh", a.now().Add(refreshFor).Unix()
+	a.keepActive(c)
+	refresh := a.keys.sign(c)
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: a.accessToken(c), Refresh: &refresh})
 }
 
 // refresh serves POST /auth/token/refresh.
-func (k *double) refresh(w http.ResponseWriter, r *http.Request) {
-	if c, ok := k.caller(w, r, "refresh"); ok {
-		writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c)})
+func (a *access) refresh(w http.ResponseWriter, r *http.Request) {
+	if c, ok := a.caller(w, r, "refresh"); ok {
+		writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: a.accessToken(c)})
 	}
 }
 
-func (k *double) accessToken(c claims) ksefwire.TimedToken {
-	c.Kind, c.Expires = "access", k.now().Add(k.access).Unix()
-	return k.sign(c)
+func (a *access) accessToken(c claims) ksefwire.TimedToken {
+	c.Kind, c.Expires = "access", a.now().Add(a.lasts).Unix()
+	return a.keys.sign(c)
 }

@@ -60,7 +60,7 @@ func (s sessionRecord) batchState(now time.Time, t tally) ksefwire.Status {
 
 // openBatch serves POST /sessions/batch.
 func (k *double) openBatch(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -80,9 +80,9 @@ func (k *double) openBatch(w http.ResponseWriter, r *http.Request) {
 	now := k.now()
 	until := now.Add(time.Duration(len(in.File.Parts)) * ksefwire.PartMinutes * time.Minute).UTC()
 	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: until, Document: c.Document,
-		UPO:   k.newReference("EU"),
+		UPO:   k.access.newReference("EU"),
 		Batch: &batchRecord{File: in.File, Offline: in.Offline}}
-	reference := k.newReference("SB")
+	reference := k.access.newReference("SB")
 	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
@@ -178,7 +178,7 @@ func (k *double) takePart(w http.ResponseWriter, r *http.Request) {
 // closeBatch serves POST /sessions/batch/{session}/close: from here on the
 // package is looked at.
 func (k *double) closeBatch(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -208,7 +208,7 @@ func (k *double) closeBatch(w http.ResponseWriter, r *http.Request) {
 		s.Closed, s.Updated, s.Batch.Failed = true, k.now().UTC(), failed
 		b.Keep("session/"+reference, s)
 		for i, a := range arrived {
-			a.session, a.reference = reference, k.newReference("EE")
+			a.session, a.reference = reference, k.access.newReference("EE")
 			k.take(b, a, turn.Steps[i])
 		}
 		for i := range parts {

@@ -70,18 +70,55 @@ type double struct {
 	desk    *authority.Desk
 	zone    *time.Location
 	now     func() time.Time
-	access  time.Duration
 	session time.Duration
 
+	keys    *keyRing
+	access  *access
+	limits  *limits
+	listing *listing
+}
+
+// keyRing is the double's own keys: tokens and addresses are signed with them.
+type keyRing struct {
+	desk *authority.Desk
+	now  func() time.Time
+
+	mu     sync.Mutex
+	key    *rsa.PrivateKey
+	secret []byte
+}
+
+// limits counts the calls of each taxpayer.
+type limits struct {
+	access *access
+	now    func() time.Time
+
+	mu    sync.Mutex
+	rates ksefwire.Rates
+	made  map[string]*calls // by taxpayer and group
+}
+
+// access is who may call: challenges, tokens and what became of them.
+type access struct {
+	desk  *authority.Desk
+	keys  *keyRing
+	zone  *time.Location
+	now   func() time.Time
+	lasts time.Duration // an access token
+
 	mu         sync.Mutex
-	key        *rsa.PrivateKey
-	secret     []byte
 	challenges map[string]time.Time
 	redeemed   map[string]bool
 	active     map[string]claims // authentications whose tokens were redeemed, by reference
 	revoked    map[string]bool
-	rates      ksefwire.Rates
-	made       map[string]*calls // by taxpayer and group
+}
+
+// listing answers questions about accepted invoices.
+type listing struct {
+	desk   *authority.Desk
+	access *access
+	zone   *time.Location
+	now    func() time.Time
 }
 
 // Habits are what differs between doubles.
@@ -97,20 +134,22 @@ func New(d *authority.Desk) http.Handler { return Habits{}.New(d) }
 
 // New returns the authority on a desk with these habits.
 func (h Habits) New(d *authority.Desk) http.Handler {
-	k := &double{
-		desk: d, zone: warsaw(), now: h.Now, access: h.Access, session: h.Session,
-		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, active: map[string]claims{}, revoked: map[string]bool{},
-		rates: h.Rates, made: map[string]*calls{},
+	now, zone := h.Now, warsaw()
+	if now == nil {
+		now = time.Now
 	}
-	if k.rates == (ksefwire.Rates{}) {
-		k.rates = generous()
+	keys := &keyRing{desk: d, now: now}
+	a := &access{desk: d, keys: keys, zone: zone, now: now, lasts: h.Access,
+		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, active: map[string]claims{}, revoked: map[string]bool{}}
+	if a.lasts <= 0 {
+		a.lasts = accessFor
 	}
-	if k.now == nil {
-		k.now = time.Now
+	l := &limits{access: a, now: now, rates: h.Rates, made: map[string]*calls{}}
+	if l.rates == (ksefwire.Rates{}) {
+		l.rates = generous()
 	}
-	if k.access <= 0 {
-		k.access = accessFor
-	}
+	k := &double{desk: d, zone: zone, now: now, session: h.Session, keys: keys, access: a, limits: l,
+		listing: &listing{desk: d, access: a, zone: zone, now: now}}
 	if k.session <= 0 {
 		k.session = sessionFor
 	}
@@ -131,18 +170,18 @@ func (k *double) routes() http.Handler {
 	at := func(method, path string, serve http.HandlerFunc) {
 		mux.HandleFunc(method+" "+ksefwire.Version+path, serve)
 	}
-	at("POST", ksefwire.PathChallenge, k.challenge)
-	at("POST", ksefwire.PathToken, k.byToken)
-	at("POST", ksefwire.PathXAdES, k.bySignature)
-	at("GET", "/auth/{reference}", k.authentication)
-	at("POST", ksefwire.PathRedeem, k.redeem)
-	at("POST", ksefwire.PathRefresh, k.refresh)
-	at("GET", "/auth/sessions", k.authentications)
-	at("DELETE", "/auth/sessions/current", k.revokeCurrent)
-	at("DELETE", "/auth/sessions/{reference}", k.revokeOther)
-	at("GET", ksefwire.PathKeys, k.publicKeys)
+	at("POST", ksefwire.PathChallenge, k.access.challenge)
+	at("POST", ksefwire.PathToken, k.access.byToken)
+	at("POST", ksefwire.PathXAdES, k.access.bySignature)
+	at("GET", "/auth/{reference}", k.access.authentication)
+	at("POST", ksefwire.PathRedeem, k.access.redeem)
+	at("POST", ksefwire.PathRefresh, k.access.refresh)
+	at("GET", "/auth/sessions", k.access.authentications)
+	at("DELETE", "/auth/sessions/current", k.access.revokeCurrent)
+	at("DELETE", "/auth/sessions/{reference}", k.access.revokeOther)
+	at("GET", ksefwire.PathKeys, k.keys.publicKeys)
 	limited := func(method, path string, by group, serve http.HandlerFunc) {
-		at(method, path, k.limited(by, serve))
+		at(method, path, k.limits.limited(by, serve))
 	}
 	limited("POST", ksefwire.PathOnline, onlineSession, k.openSession)
 	limited("POST", ksefwire.PathOnline+"/{session}/invoices", invoiceSend, k.takeInvoice)
@@ -157,15 +196,15 @@ func (k *double) routes() http.Handler {
 	limited("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", sessionMisc, k.upo)
 	limited("GET", ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", sessionMisc, k.upoByNumber)
 	limited("GET", ksefwire.PathSessions+"/{session}/upo/{upo}", sessionMisc, k.sessionUPO)
-	limited("POST", ksefwire.PathMetadata, invoiceMetadata, k.query)
+	limited("POST", ksefwire.PathMetadata, invoiceMetadata, k.listing.query)
 	limited("GET", "/invoices/ksef/{number}", invoiceDownload, k.invoiceByNumber)
-	at("POST", ksefwire.PathTokens, k.makeToken)
-	at("GET", ksefwire.PathTokens, k.listTokens)
-	at("GET", ksefwire.PathTokens+"/{reference}", k.tokenStatus)
-	at("DELETE", ksefwire.PathTokens+"/{reference}", k.revokeToken)
-	limited("GET", "/limits/context", other, k.contextLimits)
-	limited("GET", "/limits/subject", other, k.subjectLimits)
-	limited("GET", ksefwire.PathRates, other, k.rateLimits)
+	at("POST", ksefwire.PathTokens, k.access.makeToken)
+	at("GET", ksefwire.PathTokens, k.access.listTokens)
+	at("GET", ksefwire.PathTokens+"/{reference}", k.access.tokenStatus)
+	at("DELETE", ksefwire.PathTokens+"/{reference}", k.access.revokeToken)
+	limited("GET", "/limits/context", other, k.limits.contextLimits)
+	limited("GET", "/limits/subject", other, k.limits.subjectLimits)
+	limited("GET", ksefwire.PathRates, other, k.limits.rateLimits)
 	mux.HandleFunc("GET "+pathStorage+"/{session}/{document}", k.download)
 	mux.HandleFunc("PUT "+pathStorage+"/{session}/{document}", k.takePart)
 	return mux
@@ -289,13 +328,13 @@ func randomHex(length int) string {
 }
 
 // newReference is a reference number: day, kind, twenty random digits, checksum.
-func (k *double) newReference(kind string) string {
-	data := k.now().In(k.zone).Format("20060102") + "-" + kind + "-" + randomHex(10) + "-" + randomHex(10)
+func (a *access) newReference(kind string) string {
+	data := a.now().In(a.zone).Format("20060102") + "-" + kind + "-" + randomHex(10) + "-" + randomHex(10)
 	return data + "-" + ksefwire.Checksum(data)
 }
 
 // prepareKeys reads the private keys from the book, or makes them once.
-func (k *double) prepareKeys() error {
+func (k *keyRing) prepareKeys() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.key != nil {
@@ -337,7 +376,7 @@ func (k *double) prepareKeys() error {
 
 // publicKeys serves GET /security/public-key-certificates: one key, certified
 // for each use.
-func (k *double) publicKeys(w http.ResponseWriter, _ *http.Request) {
+func (k *keyRing) publicKeys(w http.ResponseWriter, _ *http.Request) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
 		return
@@ -355,7 +394,7 @@ func (k *double) publicKeys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, list)
 }
 
-func (k *double) certify(number int64) (ksefwire.PublicKey, error) {
+func (k *keyRing) certify(number int64) (ksefwire.PublicKey, error) {
 	now := k.now().UTC().Truncate(time.Second)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: "Ministerstwo Finansów", Country: []string{"PL"}},
@@ -373,7 +412,7 @@ func (k *double) certify(number int64) (ksefwire.PublicKey, error) {
 }
 
 // keyID is the hash of the public key, by which callers say which they used.
-func (k *double) keyID() string {
+func (k *keyRing) keyID() string {
 	der, err := x509.MarshalPKIXPublicKey(&k.key.PublicKey)
 	if err != nil {
 		panic(fmt.Sprintf("writing a public key: %v", err)) // an RSA key always encodes
@@ -400,7 +439,7 @@ type claims struct {
 const jwtHeader = `{"alg":"HS256","typ":"JWT"}`
 
 // sign makes a JSON Web Token.
-func (k *double) sign(c claims) ksefwire.TimedToken {
+func (k *keyRing) sign(c claims) ksefwire.TimedToken {
 	text, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("writing a token: %v", err)) // plain data always encodes
@@ -410,15 +449,15 @@ func (k *double) sign(c claims) ksefwire.TimedToken {
 		ValidUntil: time.Unix(c.Expires, 0).UTC()}
 }
 
-func (k *double) mac(text string) []byte {
+func (k *keyRing) mac(text string) []byte {
 	h := hmac.New(sha256.New, k.secret)
 	h.Write([]byte(text))
 	return h.Sum(nil)
 }
 
 // claimsOf reads the token of a call; false without a valid one of the kind.
-func (k *double) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
-	if k.prepareKeys() != nil {
+func (a *access) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
+	if a.keys.prepareKeys() != nil {
 		return c, false
 	}
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -429,19 +468,19 @@ func (k *double) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
 	given, err := base64.RawURLEncoding.DecodeString(text[last+1:])
 	_, payload, _ := strings.Cut(text[:last], ".")
 	body, err2 := base64.RawURLEncoding.DecodeString(payload)
-	ok = err == nil && err2 == nil && hmac.Equal(given, k.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
-		c.Kind == kind && k.now().Unix() < c.Expires && !k.isRevoked(c.Reference)
+	ok = err == nil && err2 == nil && hmac.Equal(given, a.keys.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
+		c.Kind == kind && a.now().Unix() < c.Expires && !a.isRevoked(c.Reference)
 	return c, ok
 }
 
 // caller reads the token of a call. Without a valid one of the right kind the
 // call is answered with 401.
-func (k *double) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
-	if err := k.prepareKeys(); err != nil {
+func (a *access) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
+	if err := a.keys.prepareKeys(); err != nil {
 		broken(w)
 		return claims{}, false
 	}
-	c, ok := k.claimsOf(r, kind)
+	c, ok := a.claimsOf(r, kind)
 	if !ok {
 		refuse(w, r, http.StatusUnauthorized, ksefwire.ProblemError{Description: "Brak lub nieprawidłowy token dostępu."})
 	}
@@ -449,17 +488,17 @@ func (k *double) caller(w http.ResponseWriter, r *http.Request, kind string) (cl
 }
 
 // challenge serves POST /auth/challenge.
-func (k *double) challenge(w http.ResponseWriter, r *http.Request) {
-	now := k.now()
-	made := k.newReference("CR")
-	k.mu.Lock()
-	for old, at := range k.challenges {
+func (a *access) challenge(w http.ResponseWriter, r *http.Request) {
+	now := a.now()
+	made := a.newReference("CR")
+	a.mu.Lock()
+	for old, at := range a.challenges {
 		if now.Sub(at) > challengeFor {
-			delete(k.challenges, old)
+			delete(a.challenges, old)
 		}
 	}
-	k.challenges[made] = now
-	k.mu.Unlock()
+	a.challenges[made] = now
+	a.mu.Unlock()
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = "127.0.0.1"
@@ -469,12 +508,12 @@ func (k *double) challenge(w http.ResponseWriter, r *http.Request) {
 }
 
 // meet takes a challenge out of the list. It is used once.
-func (k *double) meet(challenge string) (at time.Time, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at, ok = k.challenges[challenge]
-	delete(k.challenges, challenge)
-	return at, ok && k.now().Sub(at) <= challengeFor
+func (a *access) meet(challenge string) (at time.Time, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, ok = a.challenges[challenge]
+	delete(a.challenges, challenge)
+	return at, ok && a.now().Sub(at) <= challengeFor
 }
 
 func parseMillis(text string) int64 {

@@ -79,7 +79,7 @@ func (k *double) settle(session string, s sessionRecord) error {
 
 // sessionStatus serves GET /sessions/{session}.
 func (k *double) sessionStatus(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+	k.access.asked(w, r, func(c claims) (any, bool) {
 		reference, s, ok := k.ownSession(w, r, c.NIP)
 		if !ok {
 			return nil, false
@@ -113,7 +113,7 @@ func (s sessionRecord) updated() time.Time {
 
 // listSessions serves GET /sessions, the newest first.
 func (k *double) listSessions(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+	k.access.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 1000)
 		if !ok {
 			return nil, false
@@ -159,7 +159,7 @@ func (k *double) readSessionFilter(r *http.Request) (func(ksefwire.SessionItem) 
 	var bounds [4]time.Time
 	for i, name := range []string{"dateCreatedFrom", "dateCreatedTo", "dateModifiedFrom", "dateModifiedTo"} {
 		var err error
-		if bounds[i], err = k.readInstant(name, q.Get(name), time.Time{}); err != nil {
+		if bounds[i], err = k.listing.readInstant(name, q.Get(name), time.Time{}); err != nil {
 			return nil, err
 		}
 	}
@@ -194,7 +194,7 @@ func (k *double) failedInvoices(w http.ResponseWriter, r *http.Request) {
 }
 
 func (k *double) listInvoices(w http.ResponseWriter, r *http.Request, shows func(invoiceRecord) bool) {
-	k.asked(w, r, func(c claims) (any, bool) {
+	k.access.asked(w, r, func(c claims) (any, bool) {
 		session, s, ok := k.ownSession(w, r, c.NIP)
 		if !ok {
 			return nil, false
@@ -225,7 +225,7 @@ func (k *double) listInvoices(w http.ResponseWriter, r *http.Request, shows func
 
 // invoiceByNumber serves GET /invoices/ksef/{number}.
 func (k *double) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}

@@ -50,8 +50,8 @@ type filter struct {
 
 // query serves POST /invoices/query/metadata. It knows the filters that an
 // issuer needs to find its own invoices and refuses the others.
-func (k *double) query(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+func (k *listing) query(w http.ResponseWriter, r *http.Request) {
+	k.access.asked(w, r, func(c claims) (any, bool) {
 		var in ksefwire.MetadataRequest
 		if !readJSON(w, r, &in) {
 			return nil, false
@@ -65,7 +65,7 @@ func (k *double) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (k *double) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
+func (k *listing) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
 	f := filter{MetadataRequest: in, size: 10}
 	var err error
 	if f.from, err = k.readInstant("dateRange.from", in.DateRange.From, time.Time{}); err != nil {
@@ -110,7 +110,7 @@ func (k *double) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filte
 
 // readInstant reads an instant of a call; without an offset it is one of Warsaw,
 // and a day alone begins at its midnight.
-func (k *double) readInstant(name, text string, otherwise time.Time) (time.Time, error) {
+func (k *listing) readInstant(name, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -126,7 +126,7 @@ func (k *double) readInstant(name, text string, otherwise time.Time) (time.Time,
 }
 
 // matching lists the registrations that a filter shows to a taxpayer.
-func (k *double) matching(f filter, nip string) []authority.Registration {
+func (k *listing) matching(f filter, nip string) []authority.Registration {
 	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip ||
 		f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
@@ -155,7 +155,7 @@ func (k *double) matching(f filter, nip string) []authority.Registration {
 	return shown
 }
 
-func (k *double) shows(f filter, held authority.Registration) bool {
+func (k *listing) shows(f filter, held authority.Registration) bool {
 	about := readNote(held.Note)
 	if len(f.InvoiceTypes) > 0 {
 		wanted := false
@@ -181,7 +181,7 @@ func (k *double) shows(f filter, held authority.Registration) bool {
 }
 
 // page cuts a list into pages; past 10,000 nothing is shown.
-func (k *double) page(f filter, all []authority.Registration) ksefwire.MetadataResponse {
+func (k *listing) page(f filter, all []authority.Registration) ksefwire.MetadataResponse {
 	out := ksefwire.MetadataResponse{Invoices: []ksefwire.Metadata{}}
 	start := f.offset * f.size
 	end := min(start+f.size, len(all), queryShownMax)

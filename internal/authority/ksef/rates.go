@@ -73,14 +73,14 @@ type calls struct {
 
 // limited lets a call pass while its taxpayer is inside the limits of its group.
 // KSeF counts in windows that slide, all of them at once, by taxpayer and address.
-func (k *double) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
+func (l *limits) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c, ok := k.claimsOf(r, "access")
+		c, ok := l.access.claimsOf(r, "access")
 		if !ok {
 			serve(w, r) // it will be refused for that
 			return
 		}
-		wait, text := k.count(c.NIP+"/"+string(by), by.rate(k.rates))
+		wait, text := l.count(c.NIP+"/"+string(by), by.rate(l.rates))
 		if wait <= 0 {
 			serve(w, r)
 			return
@@ -93,14 +93,14 @@ func (k *double) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
 }
 
 // count counts a call, or says how long none is taken.
-func (k *double) count(key string, rate ksefwire.Rate) (wait time.Duration, text string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.now()
-	made := k.made[key]
+func (l *limits) count(key string, rate ksefwire.Rate) (wait time.Duration, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	made := l.made[key]
 	if made == nil {
 		made = &calls{}
-		k.made[key] = made
+		l.made[key] = made
 	}
 	if now.Before(made.blocked) {
 		return made.blocked.Sub(now), "żądań"

@@ -223,7 +223,7 @@ func (k *double) take(b *authority.Book, a *arrival, step authority.Step) {
 			other := sha256.Sum256([]byte("another's\n" + a.number))
 			planted.Hash = hex.EncodeToString(other[:])
 		}
-		k.accept(b, k.newReference("EE"), planted, a.summary) // of no session's count
+		k.accept(b, k.access.newReference("EE"), planted, a.summary) // of no session's count
 		held, _ = b.FindKey(uniqueKey(a.nip, a.kind, a.number))
 		rec.Status = duplicateOf(b, held)
 	default:
@@ -327,7 +327,7 @@ func (k *double) decide(b *authority.Book, reference string, rec *invoiceRecord,
 
 // invoiceStatus serves GET /sessions/{session}/invoices/{invoice}.
 func (k *double) invoiceStatus(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+	k.access.asked(w, r, func(c claims) (any, bool) {
 		rec, ok := k.ownInvoice(w, r, c)
 		if !ok {
 			return nil, false

@@ -76,7 +76,7 @@ func (s sessionRecord) state(now time.Time, t tally) ksefwire.Status {
 
 // openSession serves POST /sessions/online.
 func (k *double) openSession(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -91,8 +91,8 @@ func (k *double) openSession(w http.ResponseWriter, r *http.Request) {
 	}
 	now := k.now()
 	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(),
-		Document: c.Document, UPO: k.newReference("EU")}
-	reference := k.newReference("SO")
+		Document: c.Document, UPO: k.access.newReference("EU")}
+	reference := k.access.newReference("SO")
 	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
@@ -115,11 +115,11 @@ func (k *double) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *
 		no := invalidInput("formCode is not that of FA (3)")
 		return nil, &no
 	}
-	if e.PublicKeyID != "" && e.PublicKeyID != k.keyID() {
+	if e.PublicKeyID != "" && e.PublicKeyID != k.keys.keyID() {
 		no := unknownKey(e.PublicKeyID)
 		return nil, &no
 	}
-	key, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, e.Key, nil)
+	key, err := rsa.DecryptOAEP(sha256.New(), nil, k.keys.key, e.Key, nil)
 	if err != nil || len(key) != 32 || len(e.IV) != aes.BlockSize {
 		no := invalidInput("encryption is no key of 32 bytes with an initialization vector of 16")
 		return nil, &no
@@ -132,7 +132,7 @@ func (k *double) ownSession(w http.ResponseWriter, r *http.Request, nip string) 
 	reference := r.PathValue("session")
 	s, ok := k.sessionAt(reference)
 	if !ok || s.NIP != nip {
-		k.unknownSession(w, r, reference)
+		unknownSession(w, r, reference)
 		return "", s, false
 	}
 	return reference, s, true
@@ -144,7 +144,7 @@ func (k *double) ownSessionOf(w http.ResponseWriter, r *http.Request, nip string
 	reference := r.PathValue("session")
 	s, ok := k.sessionAt(reference)
 	if !ok || s.NIP != nip || (s.Batch != nil) != batch {
-		k.unknownSession(w, r, reference)
+		unknownSession(w, r, reference)
 		return "", s, false
 	}
 	return reference, s, true
@@ -155,7 +155,7 @@ func (k *double) sessionAt(reference string) (s sessionRecord, ok bool) {
 	return s, ok
 }
 
-func (k *double) unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
+func unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
 	refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown,
 		Description: "Brak sesji o wskazanym numerze referencyjnym.",
 		Details:     []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
@@ -163,7 +163,7 @@ func (k *double) unknownSession(w http.ResponseWriter, r *http.Request, referenc
 
 // closeSession serves POST /sessions/online/{session}/close.
 func (k *double) closeSession(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -187,12 +187,12 @@ func (k *double) closeSession(w http.ResponseWriter, r *http.Request) {
 
 // asked serves a call that asks and changes nothing: it authenticates, takes
 // the script's turn and answers as JSON.
-func (k *double) asked(w http.ResponseWriter, r *http.Request, answer func(claims) (any, bool)) {
-	c, ok := k.caller(w, r, "access")
+func (a *access) asked(w http.ResponseWriter, r *http.Request, answer func(claims) (any, bool)) {
+	c, ok := a.caller(w, r, "access")
 	if !ok {
 		return
 	}
-	turn := k.desk.QueryTurn()
+	turn := a.desk.QueryTurn()
 	if !turn.Begin(w, busy(r, turn.Wait)) {
 		return
 	}
@@ -218,7 +218,7 @@ func busy(r *http.Request, wait time.Duration) func(http.ResponseWriter) {
 
 // takeInvoice serves POST /sessions/online/{session}/invoices.
 func (k *double) takeInvoice(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -242,7 +242,7 @@ func (k *double) takeInvoice(w http.ResponseWriter, r *http.Request) {
 	if !turn.Begin(w, busy(r, turn.Wait)) {
 		return
 	}
-	invoice := k.newReference("EE")
+	invoice := k.access.newReference("EE")
 	arrived.session, arrived.reference = reference, invoice
 	if k.desk.Write(func(b *authority.Book) { k.take(b, arrived, turn.Steps[0]) }) != nil {
 		broken(w)

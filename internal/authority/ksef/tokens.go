@@ -42,8 +42,8 @@ var tokenPermissions = []string{"InvoiceRead", "InvoiceWrite", "CredentialsRead"
 	"EnforcementOperations", "Introspection"}
 
 // makeToken serves POST /tokens.
-func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+func (a *access) makeToken(w http.ResponseWriter, r *http.Request) {
+	c, ok := a.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -55,11 +55,11 @@ func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, invalidInput(flaw))
 		return
 	}
-	reference := k.newReference("EC")
+	reference := a.newReference("EC")
 	token := reference + "|nip-" + c.NIP + "|" + strings.ToLower(randomHex(64))
-	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: k.now().UTC(),
+	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: a.now().UTC(),
 		Status: tokenIsActive, Hash: tokenHash(token)}
-	err := k.desk.Write(func(b *authority.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		b.Keep("token/"+reference, made)
 		all, _ := b.Get("tokens/" + c.NIP)
 		b.Put("tokens/"+c.NIP, strings.TrimSpace(all+" "+reference))
@@ -93,11 +93,11 @@ func tokenHash(token string) string {
 
 // knownToken looks a token up that the double made itself: "" when it is good
 // or none of them, else why it is not.
-func (k *double) knownToken(token string) string {
+func (a *access) knownToken(token string) string {
 	reference, _, _ := strings.Cut(token, "|")
 	var t tokenRecord
 	known := false
-	k.desk.Read(func(b *authority.Book) { known = b.Load("token/"+reference, &t) })
+	a.desk.Read(func(b *authority.Book) { known = b.Load("token/"+reference, &t) })
 	switch {
 	case !known:
 		return ""
@@ -110,8 +110,8 @@ func (k *double) knownToken(token string) string {
 }
 
 // listTokens serves GET /tokens, the newest first.
-func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+func (a *access) listTokens(w http.ResponseWriter, r *http.Request) {
+	a.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 100)
 		if !ok {
 			return nil, false
@@ -124,7 +124,7 @@ func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
 				(q.Get("authorIdentifierType") == "" || q.Get("authorIdentifierType") == t.Author.Type)
 		}
 		var found []ksefwire.TokenStatus
-		k.desk.Read(func(b *authority.Book) {
+		a.desk.Read(func(b *authority.Book) {
 			all, _ := b.Get("tokens/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
 				var t tokenRecord
@@ -141,9 +141,9 @@ func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
 }
 
 // ownToken finds a token of the caller.
-func (k *double) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t tokenRecord, ok bool) {
+func (a *access) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t tokenRecord, ok bool) {
 	reference := r.PathValue("reference")
-	k.desk.Read(func(b *authority.Book) { ok = b.Load("token/"+reference, &t) && t.NIP == nip })
+	a.desk.Read(func(b *authority.Book) { ok = b.Load("token/"+reference, &t) && t.NIP == nip })
 	if !ok {
 		refuse(w, r, http.StatusBadRequest, invalidInput("Token o numerze referencyjnym "+reference+" nie został znaleziony."))
 	}
@@ -151,25 +151,25 @@ func (k *double) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t
 }
 
 // tokenStatus serves GET /tokens/{reference}.
-func (k *double) tokenStatus(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
-		t, ok := k.ownToken(w, r, c.NIP)
+func (a *access) tokenStatus(w http.ResponseWriter, r *http.Request) {
+	a.asked(w, r, func(c claims) (any, bool) {
+		t, ok := a.ownToken(w, r, c.NIP)
 		return t.shown(r.PathValue("reference")), ok
 	})
 }
 
 // revokeToken serves DELETE /tokens/{reference}. Twice is as good as once.
-func (k *double) revokeToken(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+func (a *access) revokeToken(w http.ResponseWriter, r *http.Request) {
+	c, ok := a.caller(w, r, "access")
 	if !ok {
 		return
 	}
-	t, ok := k.ownToken(w, r, c.NIP)
+	t, ok := a.ownToken(w, r, c.NIP)
 	if !ok {
 		return
 	}
 	t.Status = tokenIsRevoked
-	if k.desk.Write(func(b *authority.Book) { b.Keep("token/"+r.PathValue("reference"), t) }) != nil {
+	if a.desk.Write(func(b *authority.Book) { b.Keep("token/"+r.PathValue("reference"), t) }) != nil {
 		broken(w)
 		return
 	}
@@ -177,16 +177,16 @@ func (k *double) revokeToken(w http.ResponseWriter, r *http.Request) {
 }
 
 // contextLimits serves GET /limits/context (ksef-docs, limity.md).
-func (k *double) contextLimits(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(claims) (any, bool) {
+func (l *limits) contextLimits(w http.ResponseWriter, r *http.Request) {
+	l.access.asked(w, r, func(claims) (any, bool) {
 		of := ksefwire.SessionLimits{InvoiceMB: 1, AttachedMB: 3, Invoices: ksefwire.SessionInvoicesMax}
 		return ksefwire.ContextLimits{Online: of, Batch: of}, true
 	})
 }
 
 // subjectLimits serves GET /limits/subject: those of a NIP.
-func (k *double) subjectLimits(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(claims) (any, bool) {
+func (l *limits) subjectLimits(w http.ResponseWriter, r *http.Request) {
+	l.access.asked(w, r, func(claims) (any, bool) {
 		var out ksefwire.SubjectLimits
 		out.Enrollment.Max, out.Certificate.Max = 300, 100
 		return out, true
@@ -194,48 +194,48 @@ func (k *double) subjectLimits(w http.ResponseWriter, r *http.Request) {
 }
 
 // rateLimits serves GET /rate-limits: those that the double keeps to.
-func (k *double) rateLimits(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(claims) (any, bool) { return k.rates, true })
+func (l *limits) rateLimits(w http.ResponseWriter, r *http.Request) {
+	l.access.asked(w, r, func(claims) (any, bool) { return l.rates, true })
 }
 
 // keepActive remembers an authentication whose tokens were handed out, and
 // forgets those that have ended.
-func (k *double) keepActive(c claims) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for reference, other := range k.active {
-		if k.now().Unix() >= other.Expires {
-			delete(k.active, reference)
-			delete(k.revoked, reference)
-			delete(k.redeemed, reference)
+func (a *access) keepActive(c claims) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for reference, other := range a.active {
+		if a.now().Unix() >= other.Expires {
+			delete(a.active, reference)
+			delete(a.revoked, reference)
+			delete(a.redeemed, reference)
 		}
 	}
-	k.active[c.Reference] = c
+	a.active[c.Reference] = c
 }
 
-func (k *double) isRevoked(reference string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.revoked[reference]
+func (a *access) isRevoked(reference string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revoked[reference]
 }
 
 // authentications serves GET /auth/sessions: what was opened since the double
 // began, and the caller's own.
-func (k *double) authentications(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
+func (a *access) authentications(w http.ResponseWriter, r *http.Request) {
+	a.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 100)
 		if !ok {
 			return nil, false
 		}
-		k.mu.Lock()
+		a.mu.Lock()
 		open := []claims{}
-		for reference, other := range k.active {
-			if other.NIP == c.NIP && !k.revoked[reference] && k.now().Unix() < other.Expires {
+		for reference, other := range a.active {
+			if other.NIP == c.NIP && !a.revoked[reference] && a.now().Unix() < other.Expires {
 				open = append(open, other)
 			}
 		}
-		_, listed := k.active[c.Reference]
-		k.mu.Unlock()
+		_, listed := a.active[c.Reference]
+		a.mu.Unlock()
 		if !listed {
 			open = append(open, c)
 		}
@@ -252,34 +252,34 @@ func (k *double) authentications(w http.ResponseWriter, r *http.Request) {
 }
 
 // revokeCurrent serves DELETE /auth/sessions/current.
-func (k *double) revokeCurrent(w http.ResponseWriter, r *http.Request) {
-	if c, ok := k.caller(w, r, "access"); ok {
-		k.revoke(w, c.Reference)
+func (a *access) revokeCurrent(w http.ResponseWriter, r *http.Request) {
+	if c, ok := a.caller(w, r, "access"); ok {
+		a.revoke(w, c.Reference)
 		return
 	}
 }
 
 // revokeOther serves DELETE /auth/sessions/{reference}.
-func (k *double) revokeOther(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+func (a *access) revokeOther(w http.ResponseWriter, r *http.Request) {
+	c, ok := a.caller(w, r, "access")
 	if !ok {
 		return
 	}
 	reference := r.PathValue("reference")
-	k.mu.Lock()
-	other, known := k.active[reference]
-	k.mu.Unlock()
+	a.mu.Lock()
+	other, known := a.active[reference]
+	a.mu.Unlock()
 	if reference != c.Reference && (!known || other.NIP != c.NIP) {
 		refuse(w, r, http.StatusBadRequest, invalidInput(
 			"Sesja uwierzytelnienia o numerze referencyjnym "+reference+" nie została znaleziona."))
 		return
 	}
-	k.revoke(w, reference)
+	a.revoke(w, reference)
 }
 
-func (k *double) revoke(w http.ResponseWriter, reference string) {
-	k.mu.Lock()
-	k.revoked[reference] = true
-	k.mu.Unlock()
+func (a *access) revoke(w http.ResponseWriter, reference string) {
+	a.mu.Lock()
+	a.revoked[reference] = true
+	a.mu.Unlock()
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -44,7 +44,7 @@ func (k *double) upoByNumber(w http.ResponseWriter, r *http.Request) {
 }
 
 func (k *double) confirm(w http.ResponseWriter, r *http.Request, find func(claims) (invoiceRecord, bool)) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -70,7 +70,7 @@ func (k *double) confirm(w http.ResponseWriter, r *http.Request, find func(claim
 
 // sessionUPO serves GET /sessions/{session}/upo/{upo}.
 func (k *double) sessionUPO(w http.ResponseWriter, r *http.Request) {
-	c, ok := k.caller(w, r, "access")
+	c, ok := k.access.caller(w, r, "access")
 	if !ok {
 		return
 	}
@@ -134,12 +134,12 @@ func (k *double) storageURL(r *http.Request, session, document string, until tim
 	end := strconv.FormatInt(until.Unix(), 10)
 	path := pathStorage + "/" + session + "/" + document
 	return scheme + r.Host + strings.TrimSuffix(asked, r.URL.EscapedPath()) + path + "?se=" + end + "&sig=" +
-		hex.EncodeToString(k.mac(path+"?"+end))
+		hex.EncodeToString(k.keys.mac(path+"?"+end))
 }
 
 // signedFor reads an address of the storage, or refuses one that is not signed, or not any more.
 func (k *double) signedFor(w http.ResponseWriter, r *http.Request) (session, document string, ok bool) {
-	if err := k.prepareKeys(); err != nil {
+	if err := k.keys.prepareKeys(); err != nil {
 		broken(w)
 		return "", "", false
 	}
@@ -147,7 +147,7 @@ func (k *double) signedFor(w http.ResponseWriter, r *http.Request) (session, doc
 	end, err := strconv.ParseInt(q.Get("se"), 10, 64)
 	given, err2 := hex.DecodeString(q.Get("sig"))
 	if err != nil || err2 != nil || k.now().Unix() > end ||
-		!hmac.Equal(given, k.mac(pathStorage+"/"+session+"/"+document+"?"+q.Get("se"))) {
+		!hmac.Equal(given, k.keys.mac(pathStorage+"/"+session+"/"+document+"?"+q.Get("se"))) {
 		http.Error(w, "the address is not valid, or not any more", http.StatusForbidden)
 		return "", "", false
 	}

@@ -85,13 +85,13 @@ func Check(d *Invoice, p Profile) []Finding {
 		c.peppol()
 	}
 	if p.Peppol && !p.SelfBilled {
-		c.national()
+		nationalRules{&c}.national()
 	}
 	if p.German || p.Peppol && !p.SelfBilled && d.Seller.Address.Country == "DE" && d.Buyer.Address.Country == "DE" {
-		c.german()
+		nationalRules{&c}.german()
 	}
 	if p.Romanian {
-		c.romanian()
+		nationalRules{&c}.romanian()
 	}
 	return c.found
 }

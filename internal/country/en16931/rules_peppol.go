@@ -160,56 +160,59 @@ func (c *checker) vatex(s *TaxSubtotal) {
 	c.must(rule, "BT-121", s.Category == want, "belongs to another category")
 }
 
+// nationalRules is what a country asks beyond the European rules.
+type nationalRules struct{ c *checker }
+
 // national are the rules of countries inside Peppol's own rule set.
-func (c *checker) national() {
-	switch c.d.Seller.Address.Country {
+func (n nationalRules) national() {
+	switch n.c.d.Seller.Address.Country {
 	case "NO":
-		if number, norwegian := strings.CutPrefix(c.d.Seller.VATID, "NO"); norwegian {
+		if number, norwegian := strings.CutPrefix(n.c.d.Seller.VATID, "NO"); norwegian {
 			number, registered := strings.CutSuffix(number, "MVA")
-			c.must("NO-R-001", "BT-31", registered && ValidIn("0192", number), "is not a Norwegian VAT number")
+			n.c.must("NO-R-001", "BT-31", registered && ValidIn("0192", number), "is not a Norwegian VAT number")
 		}
 	case "DK":
-		c.danish()
+		n.danish()
 	case "SE":
-		c.swedish()
+		n.swedish()
 	case "NL":
-		c.dutch()
+		n.dutch()
 	}
 }
 
-func (c *checker) danish() {
-	d := c.d
+func (n nationalRules) danish() {
+	d := n.c.d
 	domestic := d.Buyer.Address.Country == "DK"
-	c.need("DK-R-002", "BT-30", d.Seller.LegalID.ID != "")
-	c.must("DK-R-014", "BT-30", d.Seller.LegalID.ID == "" || d.Seller.LegalID.Scheme == "0184", "is not a CVR number")
+	n.c.need("DK-R-002", "BT-30", d.Seller.LegalID.ID != "")
+	n.c.must("DK-R-014", "BT-30", d.Seller.LegalID.ID == "" || d.Seller.LegalID.Scheme == "0184", "is not a CVR number")
 	if !domestic {
 		return
 	}
 	if d.IsCreditNote() {
-		c.must("DK-R-016", "BT-115", d.Totals.Due.Sign() >= 0, "is negative in a credit note")
+		n.c.must("DK-R-016", "BT-115", d.Totals.Due.Sign() >= 0, "is negative in a credit note")
 		return
 	}
 	for _, m := range d.Payment.Means {
-		c.must("DK-R-005", "BT-81", among(" 1 10 31 42 48 49 50 58 59 93 97 ", m.Code), "is not a means of payment between Danish parties")
+		n.c.must("DK-R-005", "BT-81", among(" 1 10 31 42 48 49 50 58 59 93 97 ", m.Code), "is not a means of payment between Danish parties")
 		if m.Code == "31" || m.Code == "42" {
-			c.need("DK-R-006", "BT-84", m.Account.ID != "" && m.Account.BIC != "")
+			n.c.need("DK-R-006", "BT-84", m.Account.ID != "" && m.Account.BIC != "")
 		}
 	}
 }
 
-func (c *checker) swedish() {
-	d := c.d
+func (n nationalRules) swedish() {
+	d := n.c.d
 	if id := d.Seller.VATID; id != "" {
-		c.must("SE-R-001", "BT-31", len(id) == 14, "has not 14 characters")
-		c.must("SE-R-002", "BT-31", len(id) < 3 || digits(id[2:]) == id[2:], "has letters behind SE")
+		n.c.must("SE-R-001", "BT-31", len(id) == 14, "has not 14 characters")
+		n.c.must("SE-R-002", "BT-31", len(id) < 3 || digits(id[2:]) == id[2:], "has letters behind SE")
 	}
 	if id := d.Seller.LegalID; id.ID != "" {
-		c.must("SE-R-003", "BT-30", digits(id.ID) == id.ID, "is not a number")
-		c.must("SE-R-004", "BT-30", len(id.ID) == 10, "has not 10 digits")
-		c.must("SE-R-013", "BT-30", ValidIn("0007", id.ID), "has wrong check digits")
+		n.c.must("SE-R-003", "BT-30", digits(id.ID) == id.ID, "is not a number")
+		n.c.must("SE-R-004", "BT-30", len(id.ID) == 10, "has not 10 digits")
+		n.c.must("SE-R-013", "BT-30", ValidIn("0007", id.ID), "has wrong check digits")
 	}
 	if d.Seller.TaxID != "" && d.Seller.LegalID.ID != "" {
-		c.must("SE-R-005", "BT-32", strings.EqualFold(d.Seller.TaxID, "Godkänd för F-skatt"), "is not the text of F-skatt")
+		n.c.must("SE-R-005", "BT-32", strings.EqualFold(d.Seller.TaxID, "Godkänd för F-skatt"), "is not the text of F-skatt")
 	}
 	if d.Seller.VATID == "" {
 		return
@@ -218,39 +221,39 @@ func (c *checker) swedish() {
 		return category != "S" || equalValues(rate, Dec(25, 0)) || equalValues(rate, Dec(12, 0)) || equalValues(rate, Dec(6, 0))
 	}
 	for i := range d.Breakdown {
-		c.index = i
-		c.must("SE-R-006", "BT-119", allowed(d.Breakdown[i].Category, d.Breakdown[i].Rate), "is not a Swedish rate")
+		n.c.index = i
+		n.c.must("SE-R-006", "BT-119", allowed(d.Breakdown[i].Category, d.Breakdown[i].Rate), "is not a Swedish rate")
 	}
-	c.index = -1
+	n.c.index = -1
 }
 
-func (c *checker) dutch() {
-	d := c.d
+func (n nationalRules) dutch() {
+	d := n.c.d
 	domestic := d.Buyer.Address.Country == "NL"
 	complete := func(a Address) bool { return a.Line1 != "" && a.City != "" && a.PostCode != "" }
 	registered := func(id Identifier) bool { return id.ID != "" && (id.Scheme == "0106" || id.Scheme == "0190") }
 	if d.IsCreditNote() {
-		c.need("NL-R-001", "BT-25", len(d.Preceding) > 0)
+		n.c.need("NL-R-001", "BT-25", len(d.Preceding) > 0)
 	}
-	c.need("NL-R-002", "BG-5", complete(d.Seller.Address))
-	c.need("NL-R-003", "BT-30", registered(d.Seller.LegalID))
+	n.c.need("NL-R-002", "BG-5", complete(d.Seller.Address))
+	n.c.need("NL-R-003", "BT-30", registered(d.Seller.LegalID))
 	if domestic {
-		c.need("NL-R-004", "BG-8", complete(d.Buyer.Address))
-		c.must("NL-R-005", "BT-47", d.Buyer.LegalID.ID == "" || registered(d.Buyer.LegalID), "is neither a KvK number nor an OIN")
+		n.c.need("NL-R-004", "BG-8", complete(d.Buyer.Address))
+		n.c.must("NL-R-005", "BT-47", d.Buyer.LegalID.ID == "" || registered(d.Buyer.LegalID), "is neither a KvK number nor an OIN")
 		for _, m := range d.Payment.Means {
-			c.must("NL-R-008", "BT-81", among(" 30 48 49 57 58 59 ", m.Code), "is not a means of payment between Dutch parties")
+			n.c.must("NL-R-008", "BT-81", among(" 30 48 49 57 58 59 ", m.Code), "is not a means of payment between Dutch parties")
 		}
 	}
 	owed := d.Totals.Due.Sign() > 0
 	if d.IsCreditNote() {
 		owed = d.Totals.Due.Sign() < 0
 	}
-	c.need("NL-R-007", "BG-16", !owed || len(d.Payment.Means) > 0)
+	n.c.need("NL-R-007", "BG-16", !owed || len(d.Payment.Means) > 0)
 	for i := range d.Lines {
-		c.index = i
-		c.need("NL-R-009", "BT-13", d.Lines[i].OrderLine == "" || d.OrderReference != "")
+		n.c.index = i
+		n.c.need("NL-R-009", "BT-13", d.Lines[i].OrderLine == "" || d.OrderReference != "")
 	}
-	c.index = -1
+	n.c.index = -1
 }
 
 // skonto is one line of payment terms that offers a discount, by XRechnung.
@@ -258,54 +261,54 @@ var skonto = regexp.MustCompile(`^#SKONTO#TAGE=[0-9]+#PROZENT=[0-9]+\.[0-9]{2}(#
 
 // german are the rules of XRechnung, which Peppol applies between German
 // parties under names of its own: BR-DE-15 is DE-R-015 there.
-func (c *checker) german() {
+func (n nationalRules) german() {
 	name := func(xrechnung, peppol string) string {
-		if c.profile.German {
+		if n.c.profile.German {
 			return "BR-DE-" + xrechnung
 		}
 		return "DE-R-" + peppol
 	}
-	d := c.d
+	d := n.c.d
 	s := &d.Seller
-	c.need(name("1", "001"), "BG-16", len(d.Payment.Means) > 0)
-	c.need(name("2", "002"), "BG-6", s.Contact != Contact{})
+	n.c.need(name("1", "001"), "BG-16", len(d.Payment.Means) > 0)
+	n.c.need(name("2", "002"), "BG-6", s.Contact != Contact{})
 	if s.Contact != (Contact{}) {
-		c.need(name("5", "005"), "BT-41", s.Contact.Name != "")
-		c.need(name("6", "006"), "BT-42", s.Contact.Phone != "")
-		c.need(name("7", "007"), "BT-43", s.Contact.Email != "")
+		n.c.need(name("5", "005"), "BT-41", s.Contact.Name != "")
+		n.c.need(name("6", "006"), "BT-42", s.Contact.Phone != "")
+		n.c.need(name("7", "007"), "BT-43", s.Contact.Email != "")
 	}
-	c.need(name("3", "003"), "BT-37", s.Address.City != "")
-	c.need(name("4", "004"), "BT-38", s.Address.PostCode != "")
-	c.need(name("8", "008"), "BT-52", d.Buyer.Address.City != "")
-	c.need(name("9", "009"), "BT-53", d.Buyer.Address.PostCode != "")
+	n.c.need(name("3", "003"), "BT-37", s.Address.City != "")
+	n.c.need(name("4", "004"), "BT-38", s.Address.PostCode != "")
+	n.c.need(name("8", "008"), "BT-52", d.Buyer.Address.City != "")
+	n.c.need(name("9", "009"), "BT-53", d.Buyer.Address.PostCode != "")
 	if v := &d.Delivery; v.Address != (Address{}) {
-		c.need(name("10", "010"), "BT-77", v.Address.City != "")
-		c.need(name("11", "011"), "BT-78", v.Address.PostCode != "")
+		n.c.need(name("10", "010"), "BT-77", v.Address.City != "")
+		n.c.need(name("11", "011"), "BT-78", v.Address.PostCode != "")
 	}
-	c.need(name("15", "015"), "BT-10", d.BuyerReference != "")
+	n.c.need(name("15", "015"), "BT-10", d.BuyerReference != "")
 	for i := range d.Breakdown {
-		c.index = i
-		c.need(name("14", "014"), "BT-119", d.Breakdown[i].Rate.Given())
+		n.c.index = i
+		n.c.need(name("14", "014"), "BT-119", d.Breakdown[i].Rate.Given())
 	}
-	c.index = -1
+	n.c.index = -1
 	taxed := false
 	for i := range d.Lines {
 		taxed = taxed || among(" S Z E AE K G L M ", d.Lines[i].Category)
 	}
-	c.need(name("16", "016"), "BT-31", !taxed || s.VATID != "" || s.TaxID != "" || d.TaxRepresentative != nil)
-	c.must(name("18", "018"), "BT-20", skontoValid(d.PaymentTerms), "has a line of discount that is not in the prescribed form")
+	n.c.need(name("16", "016"), "BT-31", !taxed || s.VATID != "" || s.TaxID != "" || d.TaxRepresentative != nil)
+	n.c.must(name("18", "018"), "BT-20", skontoValid(d.PaymentTerms), "has a line of discount that is not in the prescribed form")
 	names := map[string]bool{}
 	for _, doc := range d.Documents {
-		c.must(name("22", "022"), "BT-125", doc.Filename == "" || !names[doc.Filename], "has a file name that occurs twice")
+		n.c.must(name("22", "022"), "BT-125", doc.Filename == "" || !names[doc.Filename], "has a file name that occurs twice")
 		names[doc.Filename] = true
 	}
-	c.germanPayment(name)
+	n.germanPayment(name)
 }
 
-func (c *checker) germanPayment(name func(string, string) string) {
-	d := c.d
+func (n nationalRules) germanPayment(name func(string, string) string) {
+	d := n.c.d
 	part := func(rule, peppol string, half int) string {
-		if c.profile.German {
+		if n.c.profile.German {
 			return name(rule, "") + []string{"-a", "-b"}[half]
 		}
 		return name("", peppol) + []string{"-1", "-2"}[half]
@@ -314,23 +317,23 @@ func (c *checker) germanPayment(name func(string, string) string) {
 	for _, m := range d.Payment.Means {
 		switch m.Code {
 		case "30", "58":
-			c.need(part("23", "023", 0), "BG-17", m.Account != Account{})
-			c.must(part("23", "023", 1), "BT-81", m.Card == Card{} && !debit, "contradicts the data of another means")
+			n.c.need(part("23", "023", 0), "BG-17", m.Account != Account{})
+			n.c.must(part("23", "023", 1), "BT-81", m.Card == Card{} && !debit, "contradicts the data of another means")
 		case "48", "54", "55":
-			c.need(part("24", "024", 0), "BG-18", m.Card != Card{})
-			c.must(part("24", "024", 1), "BT-81", m.Account == Account{} && !debit, "contradicts the data of another means")
+			n.c.need(part("24", "024", 0), "BG-18", m.Card != Card{})
+			n.c.must(part("24", "024", 1), "BT-81", m.Account == Account{} && !debit, "contradicts the data of another means")
 		case "59":
-			c.need(part("25", "025", 0), "BG-19", debit)
-			c.must(part("25", "025", 1), "BT-81", m.Account == Account{} && m.Card == Card{}, "contradicts the data of another means")
+			n.c.need(part("25", "025", 0), "BG-19", debit)
+			n.c.must(part("25", "025", 1), "BT-81", m.Account == Account{} && m.Card == Card{}, "contradicts the data of another means")
 		}
 	}
 	if debit {
-		c.need(name("30", "030"), "BT-90", d.Payment.Creditor != "")
+		n.c.need(name("30", "030"), "BT-90", d.Payment.Creditor != "")
 		account := ""
 		for _, m := range d.Payment.Means {
 			account += m.DebitAccount
 		}
-		c.need(name("31", "031"), "BT-91", account != "")
+		n.c.need(name("31", "031"), "BT-91", account != "")
 	}
 }
 

@@ -30,54 +30,54 @@ func IsBucharestSector(city string) bool {
 }
 
 // romanian are the rules of CIUS-RO 1.0.9.
-func (c *checker) romanian() {
-	d := c.d
-	c.must("BR-RO-010", "BT-1", strings.ContainsAny(d.Number, "0123456789"), "must have at least one digit")
+func (n nationalRules) romanian() {
+	d := n.c.d
+	n.c.must("BR-RO-010", "BT-1", strings.ContainsAny(d.Number, "0123456789"), "must have at least one digit")
 	types := []string{"380", "384", "389", "751"}
 	if d.IsCreditNote() {
 		types = []string{"381"}
 	}
-	c.must("BR-RO-020", "BT-3", slices.Contains(types, d.TypeCode), "is none of the document types of CIUS-RO: 380, 381, 384, 389, 751")
+	n.c.must("BR-RO-020", "BT-3", slices.Contains(types, d.TypeCode), "is none of the document types of CIUS-RO: 380, 381, 384, 389, 751")
 	if d.Currency != "RON" {
-		c.need("BR-RO-030", "BT-111", d.TaxCurrency == "RON")
+		n.c.need("BR-RO-030", "BT-111", d.TaxCurrency == "RON")
 	}
 	if d.TaxPointCode != "" {
-		c.must("BR-RO-040", "BT-8", slices.Contains([]string{"3", "35", "432"}, d.TaxPointCode), notListed)
+		n.c.must("BR-RO-040", "BT-8", slices.Contains([]string{"3", "35", "432"}, d.TaxPointCode), notListed)
 	}
 	taxed := slices.ContainsFunc(d.Breakdown, func(t TaxSubtotal) bool { return t.Category != "O" })
 	if taxed {
-		c.need("BR-RO-065", "BT-31", d.Seller.VATID != "" || d.Seller.TaxID != "")
-		c.need("BR-RO-120", "BT-47", d.Buyer.LegalID.ID != "" || d.Buyer.VATID != "")
+		n.c.need("BR-RO-065", "BT-31", d.Seller.VATID != "" || d.Seller.TaxID != "")
+		n.c.need("BR-RO-120", "BT-47", d.Buyer.LegalID.ID != "" || d.Buyer.VATID != "")
 	}
-	c.romanianAddress(&d.Seller.Address, [3]string{"BT-35", "BT-37", "BT-39"}, [4]string{"BR-RO-081", "BR-RO-091", "BR-RO-110", "BR-RO-100"})
-	c.romanianAddress(&d.Buyer.Address, [3]string{"BT-50", "BT-52", "BT-54"}, [4]string{"BR-RO-082", "BR-RO-092", "BR-RO-111", "BR-RO-101"})
+	n.romanianAddress(&d.Seller.Address, [3]string{"BT-35", "BT-37", "BT-39"}, [4]string{"BR-RO-081", "BR-RO-091", "BR-RO-110", "BR-RO-100"})
+	n.romanianAddress(&d.Buyer.Address, [3]string{"BT-50", "BT-52", "BT-54"}, [4]string{"BR-RO-082", "BR-RO-092", "BR-RO-111", "BR-RO-101"})
 	if to := &d.Delivery.Address; *to != (Address{}) {
-		c.romanianAddress(to, [3]string{"BT-75", "BT-77", "BT-79"}, [4]string{"BR-RO-180", "BR-RO-201", "BR-RO-210", "BR-RO-200"})
-		c.need("BR-RO-211", "BT-79", to.Subdivision != "")
+		n.romanianAddress(to, [3]string{"BT-75", "BT-77", "BT-79"}, [4]string{"BR-RO-180", "BR-RO-201", "BR-RO-210", "BR-RO-200"})
+		n.c.need("BR-RO-211", "BT-79", to.Subdivision != "")
 	}
-	c.must("BR-RO-A020", "BT-22", len(d.Notes) <= 20, "has more than 20 notes")
-	c.must("BR-RO-A051", "BT-125", len(d.Documents) <= 50, "has more than 50 files")
-	c.romanianLengths()
+	n.c.must("BR-RO-A020", "BT-22", len(d.Notes) <= 20, "has more than 20 notes")
+	n.c.must("BR-RO-A051", "BT-125", len(d.Documents) <= 50, "has more than 50 files")
+	n.romanianLengths()
 }
 
 // romanianAddress has a street and a city, and in Romania a county; Bucharest's
 // cities are its sectors.
-func (c *checker) romanianAddress(a *Address, terms [3]string, rules [4]string) {
-	c.need(rules[0], terms[0], strings.TrimSpace(a.Line1) != "")
-	c.need(rules[1], terms[1], strings.TrimSpace(a.City) != "")
+func (n nationalRules) romanianAddress(a *Address, terms [3]string, rules [4]string) {
+	n.c.need(rules[0], terms[0], strings.TrimSpace(a.Line1) != "")
+	n.c.need(rules[1], terms[1], strings.TrimSpace(a.City) != "")
 	if a.Country != "RO" {
 		return
 	}
-	c.must(rules[2], terms[2], IsRomanianCounty(a.Subdivision), "must be a county of Romania, by its name or its code of ISO 3166-2:RO")
-	c.must(rules[3], terms[1], a.Subdivision != "RO-B" || IsBucharestSector(a.City), "must be a sector of Bucharest, SECTOR1 to SECTOR6")
+	n.c.must(rules[2], terms[2], IsRomanianCounty(a.Subdivision), "must be a county of Romania, by its name or its code of ISO 3166-2:RO")
+	n.c.must(rules[3], terms[1], a.Subdivision != "RO-B" || IsBucharestSector(a.City), "must be a sector of Bucharest, SECTOR1 to SECTOR6")
 }
 
 // romanianLengths are the rules BR-RO-L….
-func (c *checker) romanianLengths() {
-	d := c.d
+func (n nationalRules) romanianLengths() {
+	d := n.c.d
 	at := func(rule, term string, max int, texts ...string) {
 		for _, text := range texts {
-			c.must(rule, term, utf8.RuneCountInString(strings.Join(strings.Fields(text), " ")) <= max, "has more than "+strconv.Itoa(max)+" characters")
+			n.c.must(rule, term, utf8.RuneCountInString(strings.Join(strings.Fields(text), " ")) <= max, "has more than "+strconv.Itoa(max)+" characters")
 		}
 	}
 	at("BR-RO-L155", "BT-1", 200, d.Number)
@@ -106,14 +106,14 @@ func (c *checker) romanianLengths() {
 	at("BR-RO-L0504", "BT-77", 50, d.Delivery.Address.City)
 	at("BR-RO-L207", "BT-70", 200, d.Delivery.Name)
 	for i := range d.Lines {
-		c.index = i
+		n.c.index = i
 		item := &d.Lines[i].Item
 		at("BR-RO-L1024", "BT-153", 100, item.Name)
 		at("BR-RO-L212", "BT-154", 200, item.Description)
 		at("BR-RO-L0505", "BT-160", 50, texts(item.Attributes, func(a Attribute) string { return a.Name })...)
 		at("BR-RO-L1025", "BT-161", 100, texts(item.Attributes, func(a Attribute) string { return a.Value })...)
 	}
-	c.index = -1
+	n.c.index = -1
 }
 
 func texts[T any](list []T, text func(T) string) (all []string) {

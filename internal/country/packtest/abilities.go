@@ -35,32 +35,32 @@ type Abilities struct {
 func (s suite) abilities(t *testing.T) {
 	limits := s.wired(t).channel.Limits()
 	if limits.Listen != (country.Listening{}) {
-		s.ask(t, "news after success", s.news)
+		ask(t, "news after success", s.news)
 	}
 	if s.pack.Fetch != nil {
-		s.ask(t, "what waits in a mailbox", s.mailbox)
+		ask(t, "what waits in a mailbox", s.mailbox)
 	}
 	if s.o.Abilities.Visitor != nil {
-		s.ask(t, "a person's visit", s.visit)
+		ask(t, "a person's visit", s.visit)
 	}
 	if s.pack.Sequence {
-		s.ask(t, "numbers of a sequence", s.sequences)
+		ask(t, "numbers of a sequence", s.sequences)
 	}
 	if s.pack.Periods != nil {
-		s.ask(t, "sales of a period", s.periods)
+		ask(t, "sales of a period", s.periods)
 	}
 	if limits.InSuccession {
-		s.ask(t, "corrections in succession", s.succession)
+		ask(t, "corrections in succession", s.succession)
 	}
 	switch {
 	case !limits.Chain:
 	case limits.Refusal == country.StopsChain:
-		s.ask(t, "refused link stops the chain", s.refusedStops)
+		ask(t, "refused link stops the chain", s.refusedStops)
 	default:
-		s.ask(t, "refused link keeps its place", s.refusedKeeps)
+		ask(t, "refused link keeps its place", s.refusedKeeps)
 	}
 	if limits.Chain && limits.AnyOrder {
-		s.ask(t, "links in any order", s.anyOrder)
+		ask(t, "links in any order", s.anyOrder)
 	}
 }
 
@@ -81,7 +81,7 @@ func (s suite) another(n int) country.Draft {
 func (s suite) sequences(t *testing.T) {
 	w := s.wired(t)
 	d := s.another(1)
-	if d.Sequence = 0; s.prepares(w, d) {
+	if d.Sequence = 0; prepares(w, d) {
 		t.Error("a document was made without a number of the sequence")
 	}
 	d.Sequence = 7
@@ -111,7 +111,7 @@ func (s suite) sequences(t *testing.T) {
 	}
 }
 
-func (s suite) prepares(w *wiring, d country.Draft) bool {
+func prepares(w *wiring, d country.Draft) bool {
 	_, err := w.channel.Prepare(d)
 	return err == nil
 }

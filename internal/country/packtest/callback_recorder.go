@@ -24,7 +24,7 @@ type callbackRecorder struct {
 func (s suite) listens(t *testing.T, atlas *country.Atlas) *callbackRecorder {
 	t.Helper()
 	if s.pack.Callbacks == nil {
-		s.configure(atlas, s.o.Identity)
+		configure(atlas, s.pack, s.o.Identity)
 		return nil
 	}
 	e := &callbackRecorder{known: map[string]bool{}, more: make(chan struct{})}

@@ -8,8 +8,8 @@ import (
 )
 
 // configure stores an operator's identity, as package endpoint would.
-func (s suite) configure(atlas *country.Atlas, id country.Identity) {
-	atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 1 + int64(len(id.Secrets)),
+func configure(atlas *country.Atlas, pack country.Pack, id country.Identity) {
+	atlas.Configure(map[country.Environment]country.Setup{{Code: pack.Code}: {Version: 1 + int64(len(id.Secrets)),
 		Identity: id}})
 }
 
@@ -31,7 +31,7 @@ func (s suite) identity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.configure(w.atlas, country.Identity{})
+	configure(w.atlas, s.pack, country.Identity{})
 	bare, err := w.atlas.Channel(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (s suite) identity(t *testing.T) {
 	if n := len(w.registrations(t)); n != 0 {
 		t.Errorf("%d registered without an identity", n)
 	}
-	s.configure(w.atlas, s.o.Identity)
+	configure(w.atlas, s.pack, s.o.Identity)
 	again, err := w.atlas.Channel(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (s suite) mailbox(t *testing.T) {
 	}
 	in := country.Inquiry{Channel: w.channel, Supplier: draft.Supplier, Credentials: w.creds, Limit: country.FetchMessagesMax}
 	first := s.looked(t, in)
-	s.decides(t, first.Messages, []string{filing.DedupeKey, receipts[0].Handle})
+	decides(t, first.Messages, []string{filing.DedupeKey, receipts[0].Handle})
 	if again := s.looked(t, in); !slices.Equal(names(again.Messages), names(first.Messages)) || again.Cursor != first.Cursor {
 		t.Errorf("looked again it holds %v to %q instead of %v to %q", names(again.Messages), again.Cursor,
 			names(first.Messages), first.Cursor)
@@ -75,7 +75,7 @@ func (s suite) looked(t *testing.T, in country.Inquiry) country.Fetched {
 }
 
 // decides finds one decision among messages, by whatever name they have it.
-func (s suite) decides(t *testing.T, list []country.Message, handles []string) {
+func decides(t *testing.T, list []country.Message, handles []string) {
 	t.Helper()
 	decisions := map[string]bool{}
 	for _, m := range list {

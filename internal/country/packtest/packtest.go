@@ -98,23 +98,23 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 		return
 	}
 	s := suite{pack: pack, o: o, sequence: new(atomic.Int64)}
-	s.ask(t, "documents", s.documents)
-	s.ask(t, "limits", s.limits)
-	s.ask(t, "every case is accepted", s.everyCase)
-	s.ask(t, "batch keeps its order", s.batch)
-	s.ask(t, "link that does not fit", s.misfit)
-	s.ask(t, "authority that cannot be reached", s.unreachable)
-	s.ask(t, "authority restarts", s.restart)
-	s.ask(t, "operator's identity", s.identity)
-	s.ask(t, "authority that calls back", s.callbacks)
+	ask(t, "documents", s.documents)
+	ask(t, "limits", s.limits)
+	ask(t, "every case is accepted", s.everyCase)
+	ask(t, "batch keeps its order", s.batch)
+	ask(t, "link that does not fit", s.misfit)
+	ask(t, "authority that cannot be reached", s.unreachable)
+	ask(t, "authority restarts", s.restart)
+	ask(t, "operator's identity", s.identity)
+	ask(t, "authority that calls back", s.callbacks)
 	s.scripts(t)
-	s.ask(t, "any run of mishaps", s.mishaps)
-	s.ask(t, "hostile authority", s.hostile)
+	ask(t, "any run of mishaps", s.mishaps)
+	ask(t, "hostile authority", s.hostile)
 	s.abilities(t)
 }
 
 // ask asks one question beside the others: each has an authority of its own.
-func (s suite) ask(t *testing.T, name string, question func(*testing.T)) {
+func ask(t *testing.T, name string, question func(*testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

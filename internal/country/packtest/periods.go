@@ -39,7 +39,7 @@ func (s suite) periods(t *testing.T) {
 		p.Sales = append(p.Sales, country.PeriodSale{TransactionID: sales[i].Transaction.ID,
 			Number: sales[i].Transaction.Number, Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
 	}
-	whole := s.periodDraft(sales[0], p)
+	whole := periodDraft(sales[0], p)
 	first := s.prepare(t, w, whole)
 	e := w.file(t, first)
 	if e.verdict != accepted {
@@ -66,7 +66,7 @@ func (s suite) periods(t *testing.T) {
 	}
 	rest := *p
 	rest.Number, rest.Sales = "D20260301-2", p.Sales[1:]
-	third := s.periodDraft(sales[0], &rest)
+	third := periodDraft(sales[0], &rest)
 	third.Previous = second.Link
 	if e := w.file(t, s.prepare(t, w, third)); e.verdict != accepted {
 		t.Errorf("made anew without a sale: %s %v", e.verdict, e.receipt.Faults)
@@ -74,7 +74,7 @@ func (s suite) periods(t *testing.T) {
 }
 
 // periodDraft is the document of a period as the service asks for it.
-func (s suite) periodDraft(like country.Draft, p *country.Period) country.Draft {
+func periodDraft(like country.Draft, p *country.Period) country.Draft {
 	d := like
 	d.OperationID, d.UniqueNumber = d.OperationID+"-p"+p.Number, d.UniqueNumber+"P"+p.Number
 	d.Transaction = transaction.Transaction{Kind: transaction.Period, ID: "period:" + p.Number, Number: p.Number,

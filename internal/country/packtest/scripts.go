@@ -42,7 +42,7 @@ func agreed() []script {
 
 func (s suite) scripts(t *testing.T) {
 	for _, sc := range agreed() {
-		s.ask(t, sc.name, func(t *testing.T) {
+		ask(t, sc.name, func(t *testing.T) {
 			w := s.wired(t)
 			f := s.prepare(t, w, s.o.Cases[0].Draft)
 			w.script(t, sc.steps)

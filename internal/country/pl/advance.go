@@ -13,7 +13,6 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // codeAdvance marks the lines of a settlement that deduct advances.
@@ -189,35 +188,35 @@ func leftOf(o *country.Original) int64 {
 // listed reports whether a line stands among those of the invoice: those of an
 // advance are sums alone, and a settlement has the whole supply, without the
 // lines that deduct.
-func (d *document) listed(i int) bool {
-	switch d.form {
+func (w writer) listed(i int) bool {
+	switch w.d.form {
 	case typeAdvance, typeCorrection + "_" + typeAdvance:
 		return false
 	case typeSettlement, typeCorrection + "_" + typeSettlement:
-		return !marked(d.lines[i].Item, codeAdvance)
+		return !marked(w.d.lines[i].Item, codeAdvance)
 	}
 	return true
 }
 
 // writeBefore writes what was paid, or left to pay, before a correction of an
 // advance invoice or a settlement.
-func (d *document) writeBefore(w *xmltree.Writer) {
-	if d.form == typeCorrection {
+func (w writer) writeBefore() {
+	if w.d.form == typeCorrection {
 		return
 	}
-	w.Leaf("P_15ZK", d.money(leftOf(d.Draft.Original)))
-	if was := d.Draft.Original.Transaction.ExchangeRate; d.Foreign() && was != nil {
+	w.Leaf("P_15ZK", w.d.money(leftOf(w.d.Draft.Original)))
+	if was := w.d.Draft.Original.Transaction.ExchangeRate; w.d.Foreign() && was != nil {
 		w.Leaf("KursWalutyZK", was.MinimalString())
 	}
 }
 
 // writeAdvances names the advance invoices that a settlement deducts, or that came
 // before the last of them.
-func (d *document) writeAdvances(w *xmltree.Writer) {
-	if !follows(d.Transaction) {
+func (w writer) writeAdvances() {
+	if !follows(w.d.Transaction) {
 		return
 	}
-	for _, o := range d.Originals {
+	for _, o := range w.d.Originals {
 		if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
 			w.Group("FakturaZaliczkowa", "NrKSeFFaZaliczkowej", id)
 		} else {
@@ -249,13 +248,13 @@ func (d *document) netPrice(l *line) string {
 // writeOrder writes what an advance is for. A correction of an advance has the
 // order before it and after it: where it changes nothing of the order both are
 // the same, which says so (FA(3), Zamowienie).
-func (d *document) writeOrder(w *xmltree.Writer) {
-	after := d.OrderItems
+func (w writer) writeOrder() {
+	after := w.d.OrderItems
 	var before []transaction.Item
-	switch d.form {
+	switch w.d.form {
 	case typeAdvance:
 	case typeCorrection + "_" + typeAdvance:
-		before = d.Draft.Original.Transaction.OrderItems
+		before = w.d.Draft.Original.Transaction.OrderItems
 		if len(after) == 0 {
 			after = before
 		}
@@ -265,10 +264,10 @@ func (d *document) writeOrder(w *xmltree.Writer) {
 	if len(after) == 0 {
 		return // an advance invoice from elsewhere
 	}
-	lines, value := d.orderOf(after)
-	old, _ := d.orderOf(before)
+	lines, value := w.d.orderOf(after)
+	old, _ := w.d.orderOf(before)
 	w.Start("Zamowienie")
-	w.Leaf("WartoscZamowienia", d.money(value))
+	w.Leaf("WartoscZamowienia", w.d.money(value))
 	for i, l := range append(old, lines...) {
 		was := ""
 		if i < len(old) {
@@ -276,8 +275,8 @@ func (d *document) writeOrder(w *xmltree.Writer) {
 		}
 		w.Group("ZamowienieWiersz", "NrWierszaZam", strconv.Itoa(i+1), "?P_7Z", token(l.Item.Name, nameMax), "?IndeksZ",
 			token(l.Item.Code, foreignMax),
-			"?GTINZ", token(l.Item.EAN, 20), "P_8AZ", unit(l.Item), "P_8BZ", l.Item.Quantity.MinimalString(), "P_9AZ", d.netPrice(&l),
-			"P_11NettoZ", d.money(l.Net), "P_11VatZ", d.money(l.Tax), "?P_12Z", l.mark, "?P_12Z_XII", l.foreignRate, "?GTUZ",
+			"?GTINZ", token(l.Item.EAN, 20), "P_8AZ", unit(l.Item), "P_8BZ", l.Item.Quantity.MinimalString(), "P_9AZ", w.d.netPrice(&l),
+			"P_11NettoZ", w.d.money(l.Net), "P_11VatZ", w.d.money(l.Tax), "?P_12Z", l.mark, "?P_12Z_XII", l.foreignRate, "?GTUZ",
 			gtu(l.Item), "?StanPrzedZ", was)
 	}
 	w.End()

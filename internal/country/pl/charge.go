@@ -7,7 +7,6 @@ import (
 	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // codeNoSupply is of lines that are no supply at all: a deposit (kaucja), damages.
@@ -34,18 +33,18 @@ func (d *document) total() int64 { return d.Sign*d.Draft.Totals.Gross - d.charge
 
 // writeSettling says what is added to the total and withheld from it. What a
 // correction gives back of a deposit is deducted.
-func (d *document) writeSettling(w *xmltree.Writer) {
+func (w writer) writeSettling() {
 	var withheld, added, deducted int64
-	for i := range d.lines {
-		withheld += d.lines[i].Withheld
+	for i := range w.d.lines {
+		withheld += w.d.lines[i].Withheld
 	}
-	if withheld == 0 && len(d.charges) == 0 {
+	if withheld == 0 && len(w.d.charges) == 0 {
 		return
 	}
 	each := func(name string, sign int64, sum *int64) {
-		for _, l := range d.charges {
+		for _, l := range w.d.charges {
 			if amount := sign * l.Gross; amount > 0 {
-				w.Group(name, "Kwota", d.money(amount), "Powod", token(l.Item.Name, textMax))
+				w.Group(name, "Kwota", w.d.money(amount), "Powod", token(l.Item.Name, textMax))
 				*sum += amount
 			}
 		}
@@ -53,17 +52,17 @@ func (d *document) writeSettling(w *xmltree.Writer) {
 	w.Start("Rozliczenie")
 	each("Obciazenia", 1, &added)
 	if added != 0 {
-		w.Leaf("SumaObciazen", d.money(added))
+		w.Leaf("SumaObciazen", w.d.money(added))
 	}
 	each("Odliczenia", -1, &deducted)
 	if withheld != 0 {
-		w.Group("Odliczenia", "Kwota", d.money(withheld), "Powod", "Podatek pobrany u źródła")
+		w.Group("Odliczenia", "Kwota", w.d.money(withheld), "Powod", "Podatek pobrany u źródła")
 		deducted += withheld
 	}
 	if deducted != 0 {
-		w.Leaf("SumaOdliczen", d.money(deducted))
+		w.Leaf("SumaOdliczen", w.d.money(deducted))
 	}
-	w.Leaf("DoZaplaty", d.money(d.total()+added-deducted))
+	w.Leaf("DoZaplaty", w.d.money(w.d.total()+added-deducted))
 	w.End()
 }
 

@@ -205,7 +205,7 @@ func (c *checker) size(in country.Case) []fault.Fault {
 		return nil
 	}
 	const supplierBytes = 4096
-	if size := len(compose(in.Draft(nil), c.by).write()) + supplierBytes; size > ksefwire.DocumentBytesMax {
+	if size := len(compose(in.Draft(nil), c.by).writer().write()) + supplierBytes; size > ksefwire.DocumentBytesMax {
 		return []fault.Fault{tooLarge("about ", size)}
 	}
 	return nil

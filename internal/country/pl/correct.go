@@ -90,14 +90,14 @@ func (d *document) correctedBuyer(was *transaction.Party) []fault.Fault {
 // they were issued outside KSeF. The buyer as the original has it follows where
 // the correction has it otherwise; one of several originals corrects amounts,
 // not the buyer.
-func (d *document) writeOriginal(w *xmltree.Writer) {
-	if !d.correction() || len(d.Originals) == 0 {
+func (w writer) writeOriginal() {
+	if !w.d.correction() || len(w.d.Originals) == 0 {
 		return
 	}
-	w.Leaves("?PrzyczynaKorekty", token(d.reason, textMax), "?TypKorekty", d.effect())
-	for _, o := range d.Originals {
+	w.Leaves("?PrzyczynaKorekty", token(w.d.reason, textMax), "?TypKorekty", w.d.effect())
+	for _, o := range w.d.Originals {
 		w.Start("DaneFaKorygowanej")
-		w.Leaves("?DataWystFaKorygowanej", d.issuedOn(o), "?NrFaKorygowanej", o.Number)
+		w.Leaves("?DataWystFaKorygowanej", w.d.issuedOn(o), "?NrFaKorygowanej", o.Number)
 		if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
 			w.Leaves("NrKSeF", "1", "NrKSeFFaKorygowanej", id)
 		} else {
@@ -105,15 +105,15 @@ func (d *document) writeOriginal(w *xmltree.Writer) {
 		}
 		w.End()
 	}
-	w.Maybe("OkresFaKorygowanej", d.period())
-	defer d.writeBefore(w)
-	if len(d.Draft.Shares) > 0 {
+	w.Maybe("OkresFaKorygowanej", w.d.period())
+	defer w.writeBefore()
+	if len(w.d.Draft.Shares) > 0 {
 		return
 	}
-	was := d.Draft.Original.Transaction.Customer
+	was := w.d.Draft.Original.Transaction.Customer
 	before, after := xmltree.NewWriter(256), xmltree.NewWriter(256)
 	writeParty(before, was)
-	writeParty(after, d.Customer)
+	writeParty(after, w.d.Customer)
 	if was != nil && !bytes.Equal(before.Bytes(), after.Bytes()) {
 		w.Start("Podmiot2K")
 		w.Raw(before.Bytes())

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // Schemes and codes of items.*.classification that FA(3) has marks for.
@@ -54,9 +53,9 @@ func (d *document) says(code string) bool {
 }
 
 // writeMarks writes FP and TP, which are the document's and said by any line.
-func (d *document) writeMarks(w *xmltree.Writer) {
+func (w writer) writeMarks() {
 	for _, code := range []string{codeRungUp, codeRelated} {
-		if d.says(code) {
+		if w.d.says(code) {
 			w.Leaf(code, "1")
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // partsMax is how many payments one advance invoice is for (FA(3), ZaliczkaCzesciowa).
@@ -45,12 +44,12 @@ func parts(t *transaction.Transaction, zone *time.Location) (found []fault.Fault
 
 // writeParts lists the payments that an advance invoice is for, where it is for
 // several: each with the day on which it came.
-func (d *document) writeParts(w *xmltree.Writer) {
-	if d.form != typeAdvance || len(d.Payments) < 2 || !dated(d.Payments) {
+func (w writer) writeParts() {
+	if w.d.form != typeAdvance || len(w.d.Payments) < 2 || !dated(w.d.Payments) {
 		return
 	}
-	for _, p := range d.Payments {
-		w.Group("ZaliczkaCzesciowa", "P_6Z", p.Date, "P_15Z", d.money(p.Amount))
+	for _, p := range w.d.Payments {
+		w.Group("ZaliczkaCzesciowa", "P_6Z", p.Date, "P_15Z", w.d.money(p.Amount))
 	}
 }
 

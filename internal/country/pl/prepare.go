@@ -33,7 +33,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		"an invoice in KSeF cannot be cancelled, only corrected to zero: use a credit"); err != nil {
 		return country.Filing{}, err
 	}
-	report := d.write()
+	report := d.writer().write()
 	if len(report) > ksefwire.DocumentBytesMax {
 		return country.Filing{}, fault.New(fault.Invalid, "the document is too large for KSeF").With(tooLarge("", len(report)))
 	}

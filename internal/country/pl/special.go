@@ -10,7 +10,6 @@ import (
 	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // regimeOSS is VAT of another member state that is declared in Poland's one stop
@@ -18,11 +17,11 @@ import (
 const regimeOSS = "OSS"
 
 // writeMargin says which margin scheme the invoice is of, or that it is of none.
-func (d *document) writeMargin(w *xmltree.Writer) {
-	if d.margin.field == "" {
+func (w writer) writeMargin() {
+	if w.d.margin.field == "" {
 		w.Group("PMarzy", "P_PMarzyN", "1")
 	} else {
-		w.Group("PMarzy", "P_PMarzy", "1", d.margin.field, "1")
+		w.Group("PMarzy", "P_PMarzy", "1", w.d.margin.field, "1")
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
-	"tributary/internal/xmltree"
 )
 
 // Roles of third parties that say more than the role itself: the buyer's unit, or
@@ -132,9 +131,9 @@ func (d *document) has(code string) bool {
 }
 
 // writeThirdParties writes who else has to do with the invoice.
-func (d *document) writeThirdParties(w *xmltree.Writer) {
-	for i := range d.ThirdParties {
-		p := &d.ThirdParties[i]
+func (w writer) writeThirdParties() {
+	for i := range w.d.ThirdParties {
+		p := &w.d.ThirdParties[i]
 		for _, r := range roles() {
 			if r.code != p.Role {
 				continue
@@ -144,12 +143,12 @@ func (d *document) writeThirdParties(w *xmltree.Writer) {
 			if id := internalID(p); id != "" {
 				w.Leaf("IDWew", id)
 			} else {
-				identify(p).write(w)
+				identify(p).write(w.Writer)
 			}
 			w.Maybe("Nazwa", token(p.LegalName, nameMax))
 			w.End()
 			if p.Address != nil {
-				writeAddress(w, *p.Address)
+				writeAddress(w.Writer, *p.Address)
 			}
 			w.Leaf("Rola", r.number)
 			if p.Share != nil {

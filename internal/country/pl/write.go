@@ -14,67 +14,74 @@ import (
 	"tributary/internal/xmltree"
 )
 
+// writer writes a document as FA(3), in the order of the schema.
+type writer struct {
+	*xmltree.Writer
+	d *document
+}
+
+func (d *document) writer() writer { return writer{xmltree.NewWriter(2048 + 512*len(d.lines)), d} }
+
 // write writes FA(3). The order of elements is the schema's.
-func (d *document) write() []byte {
-	w := xmltree.NewWriter(2048 + 512*len(d.lines))
+func (w writer) write() []byte {
 	w.Declare()
 	w.Start("Faktura", "xmlns", ksefwire.SpaceFA3)
-	d.writeHeader(w)
-	d.writeSeller(w)
-	d.writeBuyer(w)
-	d.writeIssuer(w)
-	d.writeThirdParties(w)
+	w.writeHeader()
+	w.writeSeller()
+	w.writeBuyer()
+	w.writeIssuer()
+	w.writeThirdParties()
 	w.Start("Fa")
-	d.writeSums(w)
-	d.writeNotes(w)
-	w.Leaf("RodzajFaktury", d.form)
-	d.writeOriginal(w)
-	d.writeParts(w)
-	d.writeMarks(w)
-	d.writeDescriptions(w)
-	d.writeAdvances(w)
-	for i := range d.lines {
-		if d.listed(i) {
-			d.writeLine(w, i)
+	w.writeSums()
+	w.writeNotes()
+	w.Leaf("RodzajFaktury", w.d.form)
+	w.writeOriginal()
+	w.writeParts()
+	w.writeMarks()
+	w.writeDescriptions()
+	w.writeAdvances()
+	for i := range w.d.lines {
+		if w.listed(i) {
+			w.writeLine(i)
 		}
 	}
-	d.writeSettling(w)
-	d.writePayment(w)
-	d.writeTerms(w)
-	d.writeOrder(w)
+	w.writeSettling()
+	w.writePayment()
+	w.writeTerms()
+	w.writeOrder()
 	w.End()
-	d.writeFooter(w)
+	w.writeFooter()
 	w.End()
 	return w.Bytes()
 }
 
-func (d *document) writeHeader(w *xmltree.Writer) {
+func (w writer) writeHeader() {
 	w.Start("Naglowek")
 	w.Leaf("KodFormularza", ksefwire.FormValue, "kodSystemowy", ksefwire.SystemCode, "wersjaSchemy", ksefwire.SchemaVersion)
 	w.Leaf("WariantFormularza", "3")
-	w.Maybe("DataWytworzeniaFa", d.Draft.Now.UTC().Format(time.RFC3339))
+	w.Maybe("DataWytworzeniaFa", w.d.Draft.Now.UTC().Format(time.RFC3339))
 	w.Maybe("SystemInfo", systemInfo)
 	w.End()
 }
 
-func (d *document) writeSeller(w *xmltree.Writer) {
-	s := &d.Draft.Supplier
+func (w writer) writeSeller() {
+	s := &w.d.Draft.Supplier
 	w.Start("Podmiot1")
-	if d.used[zeroIntraEU] || d.used[outsideToEU] || d.triangular {
+	if w.d.used[zeroIntraEU] || w.d.used[outsideToEU] || w.d.triangular {
 		w.Leaf("PrefiksPodatnika", home) // art. 97 sec. 10 points 2 and 3, art. 136 sec. 1 point 3
 	}
-	w.Group("DaneIdentyfikacyjne", "?NIP", d.nip, "?Nazwa", token(s.LegalName, nameMax))
-	writeAddress(w, s.Address)
+	w.Group("DaneIdentyfikacyjne", "?NIP", w.d.nip, "?Nazwa", token(s.LegalName, nameMax))
+	writeAddress(w.Writer, s.Address)
 	w.End()
 }
 
-func (d *document) writeBuyer(w *xmltree.Writer) {
+func (w writer) writeBuyer() {
 	w.Start("Podmiot2")
-	writeParty(w, d.Customer)
-	if d.Customer != nil {
-		w.Maybe("NrKlienta", token(d.Customer.EntityNumber, textMax))
+	writeParty(w.Writer, w.d.Customer)
+	if w.d.Customer != nil {
+		w.Maybe("NrKlienta", token(w.d.Customer.EntityNumber, textMax))
 	}
-	w.Leaves("JST", flag(d.has(roleLocalUnit)), "GV", flag(d.has(roleGroupMember)))
+	w.Leaves("JST", flag(w.d.has(roleLocalUnit)), "GV", flag(w.d.has(roleGroupMember)))
 	w.End()
 }
 
@@ -93,57 +100,57 @@ func writeParty(w *xmltree.Writer, c *transaction.Party) {
 
 // writeIssuer writes who issues in the supplier's name as a third party with
 // role 5. A buyer who issues is no third party: P_17 says so.
-func (d *document) writeIssuer(w *xmltree.Writer) {
-	i := d.Issuer
-	if i == nil || d.SelfBilled() || taxid.Same(home, i.TaxNumber, d.Draft.Supplier.TaxNumber) {
+func (w writer) writeIssuer() {
+	i := w.d.Issuer
+	if i == nil || w.d.SelfBilled() || taxid.Same(home, i.TaxNumber, w.d.Draft.Supplier.TaxNumber) {
 		return
 	}
 	w.Start("Podmiot3")
-	writeParty(w, i)
+	writeParty(w.Writer, i)
 	w.Leaf("Rola", "5")
 	w.End()
 }
 
-func (d *document) writeSums(w *xmltree.Writer) {
-	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M",
-		token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
+func (w writer) writeSums() {
+	w.Leaves("KodWaluty", strings.ToUpper(w.d.CurrencyCode), "P_1", w.d.Day(w.d.issued), "?P_1M",
+		token(w.d.Draft.Supplier.Address.City, textMax), "?P_2", w.d.Number())
 	switch {
-	case d.Period != nil:
-		w.Group("OkresFa", "P_6_Od", d.Period.From, "P_6_Do", d.Period.To)
-	case d.supplied != d.Day(d.issued):
-		w.Maybe("P_6", d.supplied)
+	case w.d.Period != nil:
+		w.Group("OkresFa", "P_6_Od", w.d.Period.From, "P_6_Do", w.d.Period.To)
+	case w.d.supplied != w.d.Day(w.d.issued):
+		w.Maybe("P_6", w.d.supplied)
 	}
 	for c, at := range columns {
-		if !d.used[c] {
+		if !w.d.used[c] {
 			continue
 		}
-		w.Leaf(at.net, d.money(d.net[c]))
+		w.Leaf(at.net, w.d.money(w.d.net[c]))
 		if at.tax == "" {
 			continue
 		}
-		w.Leaf(at.tax, d.money(d.tax[c]))
-		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.Foreign() && column(c) != oneStop {
+		w.Leaf(at.tax, w.d.money(w.d.tax[c]))
+		if own, ok := w.d.inOwnMoney(w.d.tax[c]); ok && w.d.Foreign() && column(c) != oneStop {
 			w.Leaf(at.tax+"W", amount.Text(own, 2))
 		}
 	}
-	w.Leaf("P_15", d.money(d.total()))
-	if d.form == typeAdvance && d.Foreign() && d.ExchangeRate != nil {
-		w.Leaf("KursWalutyZ", d.ExchangeRate.MinimalString())
+	w.Leaf("P_15", w.d.money(w.d.total()))
+	if w.d.form == typeAdvance && w.d.Foreign() && w.d.ExchangeRate != nil {
+		w.Leaf("KursWalutyZ", w.d.ExchangeRate.MinimalString())
 	}
 }
 
-func (d *document) writeNotes(w *xmltree.Writer) {
+func (w writer) writeNotes() {
 	w.Start("Adnotacje")
-	w.Leaves("P_16", flag(d.Set(settingCashMethod)), "P_17", flag(d.SelfBilled()), "P_18", flag(d.reversed), "P_18A",
-		flag(d.split))
-	if len(d.grounds) == 0 {
+	w.Leaves("P_16", flag(w.d.Set(settingCashMethod)), "P_17", flag(w.d.SelfBilled()), "P_18", flag(w.d.reversed), "P_18A",
+		flag(w.d.split))
+	if len(w.d.grounds) == 0 {
 		w.Group("Zwolnienie", "P_19N", "1")
 	} else {
-		w.Group("Zwolnienie", "P_19", "1", d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
+		w.Group("Zwolnienie", "P_19", "1", w.d.grounds[0].field, token(joinGrounds(w.d.grounds), textMax))
 	}
 	w.Group("NoweSrodkiTransportu", "P_22N", "1")
-	w.Leaf("P_23", flag(d.triangular))
-	d.writeMargin(w)
+	w.Leaf("P_23", flag(w.d.triangular))
+	w.writeMargin()
 	w.End()
 }
 
@@ -156,24 +163,24 @@ func joinGrounds(grounds []ground) string {
 }
 
 // writeDescriptions writes what FA(3) has no element of its own for.
-func (d *document) writeDescriptions(w *xmltree.Writer) {
+func (w writer) writeDescriptions() {
 	pair := func(row, key, value string) {
 		if value = token(value, textMax); value != "" {
 			w.Group("DodatkowyOpis", "?NrWiersza", row, "Klucz", key, "Wartosc", value)
 		}
 	}
-	if d.Customer != nil {
-		pair("", "Nazwa handlowa nabywcy", d.Customer.TradeName)
+	if w.d.Customer != nil {
+		pair("", "Nazwa handlowa nabywcy", w.d.Customer.TradeName)
 	}
-	if d.Foreign() {
-		pair("", "Data kursu waluty", d.ExchangeRateDate)
+	if w.d.Foreign() {
+		pair("", "Data kursu waluty", w.d.ExchangeRateDate)
 	}
-	if d.triangular {
+	if w.d.triangular {
 		pair("", "Procedura uproszczona", triangular)
 	}
-	for i := range d.lines {
-		if d.listed(i) {
-			pair(d.row(i), "Opis", d.lines[i].Item.Description)
+	for i := range w.d.lines {
+		if w.listed(i) {
+			pair(w.d.row(i), "Opis", w.d.lines[i].Item.Description)
 		}
 	}
 }
@@ -186,14 +193,14 @@ func (d *document) row(i int) string {
 	return strconv.FormatInt(d.lines[i].Item.Number, 10)
 }
 
-func (d *document) writeLine(w *xmltree.Writer, i int) {
-	l := &d.lines[i]
+func (w writer) writeLine(i int) {
+	l := &w.d.lines[i]
 	quantity, price := l.Item.Quantity, l.Item.UnitPrice
-	if d.correction() {
+	if w.d.correction() {
 		// What comes back is a negative quantity at the original's price; a lower
 		// price is a negative price of the quantity that stays.
-		negative := (price < 0) != (d.Sign < 0)
-		whole := d.Kind == transaction.Credit || !negative || d.returned(l)
+		negative := (price < 0) != (w.d.Sign < 0)
+		whole := w.d.Kind == transaction.Credit || !negative || w.d.returned(l)
 		price = max(price, -price)
 		switch {
 		case negative && whole:
@@ -208,21 +215,21 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 	}
 	var discount, tax, annex, rate string
 	if l.Discount != 0 {
-		discount = d.money(l.Discount) // in the terms of the price; quantity × price − P_10 is the line
+		discount = w.d.money(l.Discount) // in the terms of the price; quantity × price − P_10 is the line
 	}
 	if columns[l.column].tax != "" {
-		tax = d.money(l.Tax) // art. 106e sec. 10: the total is the sum of the lines' tax
+		tax = w.d.money(l.Tax) // art. 106e sec. 10: the total is the sum of the lines' tax
 	}
-	if l.annexed && d.split {
+	if l.annexed && w.d.split {
 		annex = "1"
 	}
-	if d.Foreign() && d.ExchangeRate != nil {
-		rate = d.ExchangeRate.MinimalString()
+	if w.d.Foreign() && w.d.ExchangeRate != nil {
+		rate = w.d.ExchangeRate.MinimalString()
 	}
-	w.Group("FaWiersz", "NrWierszaFa", d.row(i), "?P_7", token(l.Item.Name, nameMax), "?Indeks",
+	w.Group("FaWiersz", "NrWierszaFa", w.d.row(i), "?P_7", token(l.Item.Name, nameMax), "?Indeks",
 		token(l.Item.Code, foreignMax), "?GTIN", token(l.Item.EAN, 20),
-		"P_8A", unit(l.Item), "P_8B", quantity.MinimalString(), priced, d.money(price), "?P_10", discount, total,
-		d.money(sum), "?P_11Vat", tax,
+		"P_8A", unit(l.Item), "P_8B", quantity.MinimalString(), priced, w.d.money(price), "?P_10", discount, total,
+		w.d.money(sum), "?P_11Vat", tax,
 		"?P_12", l.mark, "?P_12_XII", l.foreignRate, "?P_12_Zal_15", annex, "?GTU", gtu(l.Item), "?KursWaluty", rate)
 }
 
@@ -240,20 +247,20 @@ func unit(item *transaction.Item) string {
 // when the transaction is submitted: with all of it paid the invoice is paid on
 // its day, with a part of it partly. FA(3) has one form for the whole; several
 // are described in words.
-func (d *document) writePayment(w *xmltree.Writer) {
-	accounts, factor := d.accounts(), ""
-	if d.Payee != nil {
-		factor = taxid.Bare(d.Payee.IBAN)
+func (w writer) writePayment() {
+	accounts, factor := w.accounts(), ""
+	if w.d.Payee != nil {
+		factor = taxid.Bare(w.d.Payee.IBAN)
 	}
-	if len(d.Payments) == 0 && len(accounts) == 0 && factor == "" && d.DueDate == "" {
+	if len(w.d.Payments) == 0 && len(accounts) == 0 && factor == "" && w.d.DueDate == "" {
 		return
 	}
 	w.Start("Platnosc")
-	d.writePaid(w)
-	if d.DueDate != "" {
-		w.Group("TerminPlatnosci", "Termin", d.DueDate)
+	w.writePaid()
+	if w.d.DueDate != "" {
+		w.Group("TerminPlatnosci", "Termin", w.d.DueDate)
 	}
-	if form, words := d.payment(); form != "" {
+	if form, words := w.payment(); form != "" {
 		w.Maybe("FormaPlatnosci", form)
 	} else if words != "" {
 		w.Leaves("PlatnoscInna", "1", "OpisPlatnosci", words)
@@ -262,21 +269,21 @@ func (d *document) writePayment(w *xmltree.Writer) {
 		w.Group("RachunekBankowy", "NrRB", account)
 	}
 	if factor != "" {
-		w.Group("RachunekBankowyFaktora", "NrRB", factor, "?OpisRachunku", token(d.Payee.Name, textMax))
+		w.Group("RachunekBankowyFaktora", "NrRB", factor, "?OpisRachunku", token(w.d.Payee.Name, textMax))
 	}
 	w.End()
 }
 
 // accounts are those that payments name, else the company's; the money of a claim
 // that somebody else takes goes to that payee alone.
-func (d *document) accounts() (list []string) {
-	for i := range d.Payments {
-		if account := taxid.Bare(d.Payments[i].IBAN); account != "" && !slices.Contains(list, account) {
+func (w writer) accounts() (list []string) {
+	for i := range w.d.Payments {
+		if account := taxid.Bare(w.d.Payments[i].IBAN); account != "" && !slices.Contains(list, account) {
 			list = append(list, account)
 		}
 	}
-	elsewhere := d.Payee != nil && d.Payee.IBAN != ""
-	if account := taxid.Bare(d.Setting(settingBankAccount, "")); len(list) == 0 && account != "" && !elsewhere {
+	elsewhere := w.d.Payee != nil && w.d.Payee.IBAN != ""
+	if account := taxid.Bare(w.d.Setting(settingBankAccount, "")); len(list) == 0 && account != "" && !elsewhere {
 		list = []string{account}
 	}
 	return list
@@ -300,29 +307,29 @@ func (d *document) paid() (parts []transaction.Payment, sum int64) {
 
 // writePaid writes Zaplacono, or the parts that are paid, each on the day that the
 // payment names or the transaction's.
-func (d *document) writePaid(w *xmltree.Writer) {
-	parts, paid := d.paid()
+func (w writer) writePaid() {
+	parts, paid := w.d.paid()
 	last := ""
 	for i := range parts {
-		last = max(last, d.paidOn(&parts[i]))
+		last = max(last, w.d.paidOn(&parts[i]))
 	}
 	switch {
 	case paid <= 0:
-	case paid >= d.Draft.Totals.Payable():
+	case paid >= w.d.Draft.Totals.Payable():
 		w.Leaves("Zaplacono", "1", "DataZaplaty", last)
 	default:
 		w.Leaf("ZnacznikZaplatyCzesciowej", "1")
 		for _, p := range parts {
 			code, _ := paymentForm(p)
-			w.Group("ZaplataCzesciowa", "KwotaZaplatyCzesciowej", d.money(p.Amount), "DataZaplatyCzesciowej", d.paidOn(&p),
+			w.Group("ZaplataCzesciowa", "KwotaZaplatyCzesciowej", w.d.money(p.Amount), "DataZaplatyCzesciowej", w.d.paidOn(&p),
 				"?FormaPlatnosci", code)
 		}
 	}
 }
 
 // writeTerms names the buyer's contract and order.
-func (d *document) writeTerms(w *xmltree.Writer) {
-	contract, order := token(d.References.Contract, textMax), token(d.References.Order, textMax)
+func (w writer) writeTerms() {
+	contract, order := token(w.d.References.Contract, textMax), token(w.d.References.Order, textMax)
 	if contract == "" && order == "" {
 		return
 	}
@@ -337,22 +344,22 @@ func (d *document) writeTerms(w *xmltree.Writer) {
 }
 
 // payment is FormaPlatnosci, or a description where there is none for it.
-func (d *document) payment() (form, words string) {
+func (w writer) payment() (form, words string) {
 	var parts []string
-	for i, p := range d.Payments {
+	for i, p := range w.d.Payments {
 		code, name := paymentForm(p)
 		if i == 0 {
 			form = code
 		} else if code != form {
 			form = ""
 		}
-		parts = append(parts, name+" "+d.money(p.Amount))
+		parts = append(parts, name+" "+w.d.money(p.Amount))
 	}
 	if form != "" {
 		return form, ""
 	}
 	if len(parts) == 1 {
-		_, name := paymentForm(d.Payments[0])
+		_, name := paymentForm(w.d.Payments[0])
 		return "", token(name, textMax)
 	}
 	return "", token(strings.Join(parts, "; "), textMax)
@@ -375,8 +382,8 @@ func paymentForm(p transaction.Payment) (code, name string) {
 	return "", text.Join(" ", "inna", p.Code)
 }
 
-func (d *document) writeFooter(w *xmltree.Writer) {
-	number := taxid.Bare(d.Draft.Supplier.CompanyNumber)
+func (w writer) writeFooter() {
+	number := taxid.Bare(w.d.Draft.Supplier.CompanyNumber)
 	register := ""
 	if text.Digits(number) {
 		switch len(number) {
@@ -386,8 +393,8 @@ func (d *document) writeFooter(w *xmltree.Writer) {
 			register = "REGON"
 		}
 	}
-	note := d.note
-	if d.correction() && d.Reason == "" && token(note, textMax) == token(note, footerMax) {
+	note := w.d.note
+	if w.d.correction() && w.d.Reason == "" && token(note, textMax) == token(note, footerMax) {
 		note = "" // PrzyczynaKorekty has all of it
 	}
 	if note == "" && register == "" {

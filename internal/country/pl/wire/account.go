@@ -57,8 +57,8 @@ type account struct {
 // visit is an account with the credentials of one call. They are never kept:
 // the account is found by a digest over them.
 type visit struct {
-	*account
-	creds country.Credentials
+	account *account
+	creds   country.Credentials
 }
 
 // session is an interactive session of KSeF with the key of its invoices.
@@ -115,43 +115,43 @@ func accountKey(nip, auth string, c country.Credentials) (sum [sha256.Size]byte)
 
 // bearer answers an access token that holds for a while.
 func (a visit) bearer(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.account.mu.Lock()
+	defer a.account.mu.Unlock()
 	return a.bearerLocked(ctx)
 }
 
 func (a visit) bearerLocked(ctx context.Context) (string, error) {
-	soon := a.ch.Now().Add(tokenMargin)
-	if a.access.Token != "" && soon.Before(a.access.ValidUntil) {
-		return a.access.Token, nil
+	soon := a.account.ch.Now().Add(tokenMargin)
+	if a.account.access.Token != "" && soon.Before(a.account.access.ValidUntil) {
+		return a.account.access.Token, nil
 	}
-	if a.refresh.Token != "" && soon.Before(a.refresh.ValidUntil) {
+	if a.account.refresh.Token != "" && soon.Before(a.account.refresh.ValidUntil) {
 		var out ksefwire.Tokens
-		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.refresh.Token,
+		_, err := a.account.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.account.refresh.Token,
 			want: http.StatusOK}, nil, &out)
 		var no *Refusal
 		switch {
 		case err == nil && out.Access.Token != "":
-			a.access = out.Access
-			return a.access.Token, nil
+			a.account.access = out.Access
+			return a.account.access.Token, nil
 		case !errors.As(err, &no) || no.status == http.StatusTooManyRequests:
 			return "", fmt.Errorf("refreshing the access token: %w", err)
 		}
 	}
-	a.access, a.refresh = ksefwire.TimedToken{}, ksefwire.TimedToken{}
+	a.account.access, a.account.refresh = ksefwire.TimedToken{}, ksefwire.TimedToken{}
 	tokens, err := a.authenticate(ctx)
 	if errors.As(err, new(*Refusal)) && keyRefused(err) {
-		a.ch.forgetKeys()
+		a.account.ch.forgetKeys()
 		tokens, err = a.authenticate(ctx)
 	}
 	if err != nil {
 		return "", fmt.Errorf("authenticating to KSeF: %w", classified(err))
 	}
-	a.access = tokens.Access
+	a.account.access = tokens.Access
 	if tokens.Refresh != nil {
-		a.refresh = *tokens.Refresh
+		a.account.refresh = *tokens.Refresh
 	}
-	return a.access.Token, nil
+	return a.account.access.Token, nil
 }
 
 func keyRefused(err error) bool {
@@ -161,10 +161,10 @@ func keyRefused(err error) bool {
 
 // forget drops an access token that KSeF refused.
 func (a visit) forget(bearer string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.access.Token == bearer {
-		a.access = ksefwire.TimedToken{}
+	a.account.mu.Lock()
+	defer a.account.mu.Unlock()
+	if a.account.access.Token == bearer {
+		a.account.access = ksefwire.TimedToken{}
 	}
 }
 
@@ -172,12 +172,12 @@ func (a visit) forget(bearer string) {
 // uwierzytelnianie.md).
 func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 	var challenge ksefwire.Challenge
-	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathChallenge, want: http.StatusOK},
+	if _, err := a.account.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathChallenge, want: http.StatusOK},
 		nil, &challenge); err != nil {
 		return ksefwire.Tokens{}, fmt.Errorf("asking for a challenge: %w", err)
 	}
 	begin := a.byToken
-	if a.auth == AuthXAdES && !a.signsCodesOnly() {
+	if a.account.auth == AuthXAdES && !a.signsCodesOnly() {
 		begin = a.bySignature
 	}
 	begun, err := begin(ctx, challenge)
@@ -190,7 +190,7 @@ func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 	var tokens ksefwire.Tokens
 	redeem := request{method: http.MethodPost, path: ksefwire.PathRedeem, bearer: begun.Authentication.Token,
 		want: http.StatusOK}
-	if _, err := a.ch.callJSON(ctx, redeem, nil, &tokens); err != nil {
+	if _, err := a.account.ch.callJSON(ctx, redeem, nil, &tokens); err != nil {
 		return ksefwire.Tokens{}, fmt.Errorf("redeeming the tokens: %w", err)
 	}
 	if tokens.Access.Token == "" {
@@ -205,22 +205,22 @@ func (a visit) signsCodesOnly() bool {
 	if a.creds.Secret == "" {
 		return false
 	}
-	id, err := a.ch.identities.Open(a.creds.Certificate(), a.ch.Now())
+	id, err := a.account.ch.identities.Open(a.creds.Certificate(), a.account.ch.Now())
 	return err == nil && !authenticates(id.Leaf)
 }
 
 // byToken sends the KSeF token with the challenge's time, encrypted.
 func (a visit) byToken(ctx context.Context, c ksefwire.Challenge) (begun ksefwire.AuthResponse, err error) {
 	text := a.creds.Secret + "|" + strconv.FormatInt(c.TimestampMs, 10)
-	cipher, keyID, err := a.ch.encrypt(ctx, ksefwire.UsageToken, []byte(text))
+	cipher, keyID, err := a.account.ch.encrypt(ctx, ksefwire.UsageToken, []byte(text))
 	if err != nil {
 		return begun, err
 	}
 	in := ksefwire.TokenRequest{
-		Challenge: c.Challenge, Context: ksefwire.Identifier{Type: "Nip", Value: a.nip},
+		Challenge: c.Challenge, Context: ksefwire.Identifier{Type: "Nip", Value: a.account.nip},
 		EncryptedToken: base64.StdEncoding.EncodeToString(cipher), PublicKeyID: keyID,
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathToken, want: http.StatusAccepted}, in,
+	_, err = a.account.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathToken, want: http.StatusAccepted}, in,
 		&begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the token: %w", err)
@@ -230,19 +230,19 @@ func (a visit) byToken(ctx context.Context, c ksefwire.Challenge) (begun ksefwir
 
 // bySignature sends the challenge signed with the supplier's certificate.
 func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun ksefwire.AuthResponse, err error) {
-	now := a.ch.Now()
-	id, err := a.ch.identities.Open(a.creds.Certificate(), now)
+	now := a.account.ch.Now()
+	id, err := a.account.ch.identities.Open(a.creds.Certificate(), now)
 	if err != nil {
 		return begun, err
 	}
 	if !authenticates(id.Leaf) {
 		return begun, fmt.Errorf("%w: the KSeF certificate is of type Offline and cannot authenticate", country.ErrCredentials)
 	}
-	body, err := SignedRequest(c.Challenge, a.nip, id, now)
+	body, err := SignedRequest(c.Challenge, a.account.nip, id, now)
 	if err != nil {
 		return begun, err
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathXAdES, body: body,
+	_, err = a.account.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathXAdES, body: body,
 		media: ksefwire.TypeXML, want: http.StatusAccepted}, nil, &begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the certificate: %w", err)
@@ -261,7 +261,7 @@ func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthRespo
 		bearer: begun.Authentication.Token, want: http.StatusOK}
 	for pause := authPauseFirst; ; pause = min(2*pause, authPauseMax) {
 		var state ksefwire.AuthStatus
-		if _, err := a.ch.callJSON(ctx, ask, nil, &state); err != nil {
+		if _, err := a.account.ch.callJSON(ctx, ask, nil, &state); err != nil {
 			return fmt.Errorf("asking for the authentication: %w", err)
 		}
 		switch code := state.Status.Code; {
@@ -285,26 +285,26 @@ func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthRespo
 // seat answers the open session and counts one more invoice in it. A session
 // near its end or full gives place to a new one.
 func (a visit) seat(ctx context.Context) (session, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.session; s != nil && s.sent < a.ch.SessionMax && a.ch.Now().Add(sessionMargin).Before(s.until) {
+	a.account.mu.Lock()
+	defer a.account.mu.Unlock()
+	if s := a.account.session; s != nil && s.sent < a.account.ch.SessionMax && a.account.ch.Now().Add(sessionMargin).Before(s.until) {
 		s.sent++
 		return *s, nil
 	}
-	if a.session != nil {
-		a.close(ctx, a.session.reference)
-		a.session = nil
+	if a.account.session != nil {
+		a.close(ctx, a.account.session.reference)
+		a.account.session = nil
 	}
 	opened, err := a.open(ctx)
 	if keyRefused(err) {
-		a.ch.forgetKeys()
+		a.account.ch.forgetKeys()
 		opened, err = a.open(ctx)
 	}
 	if err != nil {
 		return session{}, fmt.Errorf("opening a session: %w", classified(err))
 	}
 	opened.sent = 1
-	a.session = opened
+	a.account.session = opened
 	return *opened, nil
 }
 
@@ -324,7 +324,7 @@ func (a visit) open(ctx context.Context) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		cipher, keyID, err := a.ch.encrypt(ctx, ksefwire.UsageSession, s.key)
+		cipher, keyID, err := a.account.ch.encrypt(ctx, ksefwire.UsageSession, s.key)
 		if err != nil {
 			return nil, err
 		}
@@ -333,11 +333,11 @@ func (a visit) open(ctx context.Context) (*session, error) {
 			Encryption: ksefwire.Encryption{Key: cipher, IV: s.iv, PublicKeyID: keyID},
 		}
 		var out ksefwire.SessionResponse
-		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer,
+		_, err = a.account.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer,
 			want: http.StatusCreated}, in, &out)
 		var no *Refusal
 		if errors.As(err, &no) && no.status == http.StatusUnauthorized && !again {
-			a.access = ksefwire.TimedToken{}
+			a.account.access = ksefwire.TimedToken{}
 			continue
 		}
 		if err != nil {
@@ -355,31 +355,31 @@ func formCode() ksefwire.FormCode {
 // close ends a session that is left. KSeF ends it by itself as well, so an
 // answer is not needed. The lock is held.
 func (a visit) close(ctx context.Context, reference string) {
-	if a.access.Token == "" {
+	if a.account.access.Token == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	// a session that stays open closes by itself
-	_, _ = a.ch.call(ctx, request{method: http.MethodPost,
-		path: ksefwire.PathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent})
+	_, _ = a.account.ch.call(ctx, request{method: http.MethodPost,
+		path: ksefwire.PathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.account.access.Token, want: http.StatusNoContent})
 }
 
 // leave drops a session that KSeF does not take invoices for any more.
 func (a visit) leave(reference string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.session != nil && a.session.reference == reference {
-		a.session = nil
+	a.account.mu.Lock()
+	defer a.account.mu.Unlock()
+	if a.account.session != nil && a.account.session.reference == reference {
+		a.account.session = nil
 	}
 }
 
 // current is the reference of the open session, or "".
 func (a visit) current() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.session == nil {
+	a.account.mu.Lock()
+	defer a.account.mu.Unlock()
+	if a.account.session == nil {
 		return ""
 	}
-	return a.session.reference
+	return a.account.session.reference
 }

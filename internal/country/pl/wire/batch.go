@@ -86,27 +86,27 @@ func (p parcel) describe() ksefwire.BatchFile {
 // still open. A process that ends in between finds its invoices in the list of
 // sessions, see inBatches.
 func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) error {
-	defer l.days.forget()
+	defer l.visit.account.days.forget()
 	reference, err := l.upload(ctx)
 	if _, ok := pause(err); ok {
-		l.leaveOut(receipts, 0, l.paused(err).Wait)
+		l.leaveOut(receipts, 0, l.visit.paused(err).Wait)
 		return nil
 	}
 	if err != nil {
 		return unsent(classified(err))
 	}
 	killpoint.Reach(killpoint.Uploaded)
-	err = l.closeBatch(ctx, reference)
+	err = l.visit.closeBatch(ctx, reference)
 	killpoint.Reach(killpoint.Closed)
 	var no *Refusal
 	if errors.As(err, &no) && no.has(ksefwire.CodePartSize, ksefwire.CodePackageEmpty, ksefwire.CodeUploadTime,
 		ksefwire.CodeSessionUnknown) {
-		l.pace.spoil(l.ch.Now())
+		l.visit.account.pace.spoil(l.visit.account.ch.Now())
 		return unsent(err)
 	}
 	var wait time.Duration
 	if _, ok := pause(err); ok {
-		wait = l.paused(err).Wait
+		wait = l.visit.paused(err).Wait
 	}
 	for i, place := range l.places {
 		receipts[place] = country.Receipt{Outcome: country.Pending, Handle: batchPrefix + reference, AuthorityID2: reference,
@@ -115,7 +115,7 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 			continue // Poll asks again
 		}
 		var decided country.Receipt
-		if decided, err = l.batchDecision(ctx, l.filings[i], reference); err == nil {
+		if decided, err = l.visit.batchDecision(ctx, l.filings[i], reference); err == nil {
 			receipts[place] = l.extras[i].noted(decided)
 		}
 	}
@@ -125,7 +125,7 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 // upload opens a batch session and brings all of its parts.
 func (l *load) upload(ctx context.Context) (reference string, err error) {
 	s := newSession()
-	p, err := pack(l.filings, s, l.ch.PartMax)
+	p, err := pack(l.filings, s, l.visit.account.ch.PartMax)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (l *load) upload(ctx context.Context) (reference string, err error) {
 	}
 	out, err := l.openBatch(ctx, s, p)
 	if keyRefused(err) {
-		l.ch.forgetKeys()
+		l.visit.account.ch.forgetKeys()
 		out, err = l.openBatch(ctx, s, p)
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (l *load) upload(ctx context.Context) (reference string, err error) {
 		if !ok {
 			return "", fmt.Errorf("KSeF does not say where part %d of %s goes", i+1, out.ReferenceNumber)
 		}
-		if err := l.ch.put(ctx, u, part); err != nil {
+		if err := l.visit.account.ch.put(ctx, u, part); err != nil {
 			return "", fmt.Errorf("bringing part %d of %s: %w", i+1, out.ReferenceNumber, err)
 		}
 	}
@@ -157,7 +157,7 @@ func (l *load) upload(ctx context.Context) (reference string, err error) {
 }
 
 func (l *load) openBatch(ctx context.Context, s *session, p parcel) (out ksefwire.BatchResponse, err error) {
-	cipher, keyID, err := l.ch.encrypt(ctx, ksefwire.UsageSession, s.key)
+	cipher, keyID, err := l.visit.account.ch.encrypt(ctx, ksefwire.UsageSession, s.key)
 	if err != nil {
 		return out, err
 	}
@@ -165,7 +165,7 @@ func (l *load) openBatch(ctx context.Context, s *session, p parcel) (out ksefwir
 		FormCode: formCode(), File: p.describe(), Offline: l.offline,
 		Encryption: ksefwire.Encryption{Key: cipher, IV: s.iv, PublicKeyID: keyID},
 	}
-	_, err = l.authorised(ctx, request{method: http.MethodPost, path: ksefwire.PathBatch, want: http.StatusCreated}, in, &out)
+	_, err = l.visit.authorised(ctx, request{method: http.MethodPost, path: ksefwire.PathBatch, want: http.StatusCreated}, in, &out)
 	if err == nil && out.ReferenceNumber == "" {
 		err = errors.New("KSeF gave the session no reference number")
 	}
@@ -256,8 +256,8 @@ func (a visit) batchDecision(ctx context.Context, f country.Filing, reference st
 // batch answers the state of a batch session, and of one that is done its
 // invoices. One that was never closed is closed.
 func (a visit) batch(ctx context.Context, reference, hash string) (*batch, error) {
-	a.batches.mu.Lock()
-	defer a.batches.mu.Unlock()
+	a.account.batches.mu.Lock()
+	defer a.account.batches.mu.Unlock()
 	b, err := a.batchLocked(ctx, reference, hash)
 	if err != nil || b.code != ksefwire.SessionOpen {
 		return b, err
@@ -275,14 +275,14 @@ func (a visit) batch(ctx context.Context, reference, hash string) (*batch, error
 // batchLocked asks for the state of a batch session unless it is known. The
 // lock is held: a lane asks for hundreds of invoices of one session in turn.
 func (a visit) batchLocked(ctx context.Context, reference, hash string) (*batch, error) {
-	now := a.ch.Now()
-	if b := a.batches.known[reference]; b != nil && (b.done || now.Sub(b.at) < batchFresh && !b.told[hash]) {
+	now := a.account.ch.Now()
+	if b := a.account.batches.known[reference]; b != nil && (b.done || now.Sub(b.at) < batchFresh && !b.told[hash]) {
 		b.told[hash] = true
 		return b, nil
 	}
-	for other, b := range a.batches.known {
+	for other, b := range a.account.batches.known {
 		if now.Sub(b.at) > batchKept {
-			delete(a.batches.known, other)
+			delete(a.account.batches.known, other)
 		}
 	}
 	var state ksefwire.SessionStatus
@@ -300,12 +300,12 @@ func (a visit) batchLocked(ctx context.Context, reference, hash string) (*batch,
 		b.done = true
 	case b.code > ksefwire.StatusSuccess:
 		b.done = true
-		a.pace.spoil(now)
+		a.account.pace.spoil(now)
 	}
-	if a.batches.known == nil {
-		a.batches.known = map[string]*batch{}
+	if a.account.batches.known == nil {
+		a.account.batches.known = map[string]*batch{}
 	}
-	a.batches.known[reference] = b
+	a.account.batches.known[reference] = b
 	return b, nil
 }
 
@@ -337,7 +337,7 @@ func (a visit) invoicesOf(ctx context.Context, reference string) (map[string]kse
 // inBatches looks for an invoice in the batch sessions since it was made: after
 // a crash nobody knows the one that it went in. It is false where none has it.
 func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt, bool, error) {
-	a.batches.mu.Lock()
+	a.account.batches.mu.Lock()
 	references, err := a.batchesSince(ctx, f.PreparedAt.Add(-time.Minute))
 	working := ""
 	found := ""
@@ -353,7 +353,7 @@ func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt
 			working = references[i]
 		}
 	}
-	a.batches.mu.Unlock()
+	a.account.batches.mu.Unlock()
 	switch {
 	case err != nil:
 		return country.Receipt{}, false, err
@@ -369,15 +369,15 @@ func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt
 
 // batchesSince lists the batch sessions since an instant. The lock is held.
 func (a visit) batchesSince(ctx context.Context, since time.Time) ([]string, error) {
-	now := a.ch.Now()
-	if now.Sub(a.batches.listed) < batchFresh && !since.Before(a.batches.since) {
-		return a.batches.list, nil
+	now := a.account.ch.Now()
+	if now.Sub(a.account.batches.listed) < batchFresh && !since.Before(a.account.batches.since) {
+		return a.account.batches.list, nil
 	}
 	list, err := a.sessions(ctx, "Batch", since, now.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
-	a.batches.list, a.batches.listed, a.batches.since = list, now, since
+	a.account.batches.list, a.account.batches.listed, a.account.batches.since = list, now, since
 	return list, nil
 }
 
@@ -386,10 +386,10 @@ func (a visit) batchesSince(ctx context.Context, since time.Time) ([]string, err
 func (a visit) storedUPO(ctx context.Context, state said) ([]byte, error) {
 	path := ksefwire.PathSessions + "/" + url.PathEscape(state.session) + "/invoices/" +
 		url.PathEscape(state.ReferenceNumber) + "/upo"
-	if state.UPODownloadURL == "" || a.ch.storage(state.UPODownloadURL) != nil {
+	if state.UPODownloadURL == "" || a.account.ch.storage(state.UPODownloadURL) != nil {
 		return a.upo(ctx, path)
 	}
-	reply, err := country.Request{Method: http.MethodGet, URL: state.UPODownloadURL, BytesMax: upoBytesMax}.Do(ctx, a.ch.at.HTTP)
+	reply, err := country.Request{Method: http.MethodGet, URL: state.UPODownloadURL, BytesMax: upoBytesMax}.Do(ctx, a.account.ch.at.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the UPO: %w", err)
 	}

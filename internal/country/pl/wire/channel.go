@@ -75,7 +75,7 @@ const visibleAfter = 10 * time.Minute
 // load are filings of one call that go the same way: through one account, and
 // all of them declared offline or none.
 type load struct {
-	visit
+	visit   visit
 	offline bool
 	filings []country.Filing
 	extras  []Extra
@@ -117,7 +117,7 @@ func (ch *Client) loads(filings []country.Filing, c country.Credentials) ([]*loa
 		if err != nil {
 			return nil, fmt.Errorf("filing %s: %w", f.Number, err)
 		}
-		at := slices.IndexFunc(all, func(l *load) bool { return l.account == a.account && l.offline == x.Offline(today) })
+		at := slices.IndexFunc(all, func(l *load) bool { return l.visit.account == a.account && l.offline == x.Offline(today) })
 		if at < 0 {
 			at, all = len(all), append(all, &load{visit: a, offline: x.Offline(today)})
 		}
@@ -129,7 +129,7 @@ func (ch *Client) loads(filings []country.Filing, c country.Credentials) ([]*loa
 
 // send takes as much of a load to KSeF as its limits allow now. The others wait.
 func (l *load) send(ctx context.Context, receipts []country.Receipt) error {
-	w := l.way(ctx, len(l.filings))
+	w := l.visit.way(ctx, len(l.filings))
 	if w.batch {
 		return l.sendTogether(ctx, receipts)
 	}
@@ -148,16 +148,16 @@ func (l *load) leaveOut(receipts []country.Receipt, from int, wait time.Duration
 // sendEach files the first invoices of a load one by one and asks once what
 // became of them.
 func (l *load) sendEach(ctx context.Context, n int, receipts []country.Receipt) error {
-	defer l.days.forget()
+	defer l.visit.account.days.forget()
 	for i := range n {
-		if err := l.ch.Rest(ctx, l.pace.step(l.ch.Now())); err != nil {
+		if err := l.visit.account.ch.Rest(ctx, l.visit.account.pace.step(l.visit.account.ch.Now())); err != nil {
 			if i == 0 {
 				return unsent(err)
 			}
 			l.leaveOut(receipts, i, 0)
 			break
 		}
-		r, err := l.submit(ctx, l.filings[i], l.extras[i])
+		r, err := l.visit.submit(ctx, l.filings[i], l.extras[i])
 		if err != nil && i == 0 && (len(l.filings) == 1 || errors.Is(err, country.ErrNotTaken)) {
 			return err
 		}
@@ -175,7 +175,7 @@ func (l *load) sendEach(ctx context.Context, n int, receipts []country.Receipt) 
 		if receipts[place].Outcome != country.Pending {
 			continue
 		}
-		decided, err := l.decision(ctx, l.filings[i], receipts[place].Handle)
+		decided, err := l.visit.decision(ctx, l.filings[i], receipts[place].Handle)
 		if err == nil { // otherwise it was taken, and Poll asks again
 			receipts[place] = l.extras[i].noted(decided)
 		}
@@ -230,7 +230,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x Extra) (country.R
 		var out ksefwire.InvoiceResponse
 		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices",
 			want: http.StatusAccepted}
-		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.ch.Now().In(a.ch.zone).Format(time.DateOnly)), &out)
+		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.account.ch.Now().In(a.account.ch.zone).Format(time.DateOnly)), &out)
 		if err == nil {
 			if len(out.ReferenceNumber) == 0 {
 				return country.Receipt{}, errors.New("KSeF gave the invoice no reference number")
@@ -274,7 +274,7 @@ func pause(err error) (country.Receipt, bool) {
 // paused is pause for everybody who files in the supplier's name.
 func (a visit) paused(err error) country.Receipt {
 	r, _ := pause(err)
-	a.pace.block(a.ch.Now(), r.Wait)
+	a.account.pace.block(a.account.ch.Now(), r.Wait)
 	return r
 }
 

@@ -84,9 +84,9 @@ func (a visit) authorised(ctx context.Context, req request, in, out any) (countr
 		req.bearer = bearer
 		var reply country.Reply
 		if out != nil {
-			reply, err = a.ch.callJSON(ctx, req, in, out)
+			reply, err = a.account.ch.callJSON(ctx, req, in, out)
 		} else {
-			reply, err = a.ch.call(ctx, req)
+			reply, err = a.account.ch.call(ctx, req)
 		}
 		var no *Refusal
 		if !errors.As(err, &no) || no.status != http.StatusUnauthorized {

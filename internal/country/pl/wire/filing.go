@@ -119,7 +119,7 @@ func (ch *Client) Refused(ctx context.Context, s *country.Supplier, c country.Cr
 	switch {
 	case !errors.Is(err, country.ErrCredentials):
 		return "", ""
-	case a.account != nil && a.auth == AuthXAdES:
+	case a.account != nil && a.account.auth == AuthXAdES:
 		return "certificate_base64", plainCause(err)
 	}
 	return "password", plainCause(err)

@@ -159,18 +159,18 @@ func (p *pace) spoil(now time.Time) {
 // way answers how the next invoices go. The limits are taken to be those of
 // production until they are in the way; then KSeF is asked for the supplier's own.
 func (a visit) way(ctx context.Context, n int) way {
-	now := a.ch.Now()
-	a.pace.mu.Lock()
-	if a.pace.rates == (ksefwire.Rates{}) {
-		a.pace.rates = ksefwire.ProductionRates()
+	now := a.account.ch.Now()
+	a.account.pace.mu.Lock()
+	if a.account.pace.rates == (ksefwire.Rates{}) {
+		a.account.pace.rates = ksefwire.ProductionRates()
 	}
-	room, _ := a.pace.sends.room(spans(a.pace.rates.InvoiceSend), 1, now)
-	ask := n > room && !now.Before(a.pace.asked) && !now.Before(a.pace.blocked)
-	a.pace.mu.Unlock()
+	room, _ := a.account.pace.sends.room(spans(a.account.pace.rates.InvoiceSend), 1, now)
+	ask := n > room && !now.Before(a.account.pace.asked) && !now.Before(a.account.pace.blocked)
+	a.account.pace.mu.Unlock()
 	if ask {
 		a.askRates(ctx, now)
 	}
-	return a.pace.choose(n, now)
+	return a.account.pace.choose(n, now)
 }
 
 // askRates asks for them. Without an answer production's stand, and the next who
@@ -178,9 +178,9 @@ func (a visit) way(ctx context.Context, n int) way {
 func (a visit) askRates(ctx context.Context, now time.Time) {
 	var rates ksefwire.Rates
 	_, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathRates, want: http.StatusOK}, nil, &rates)
-	a.pace.mu.Lock()
-	defer a.pace.mu.Unlock()
+	a.account.pace.mu.Lock()
+	defer a.account.pace.mu.Unlock()
 	if err == nil && rates.InvoiceSend.Hour > 0 && rates.InvoiceSend.Minute > 0 && rates.InvoiceSend.Second > 0 {
-		a.pace.rates, a.pace.asked = rates, now.Add(ratesFor)
+		a.account.pace.rates, a.account.pace.asked = rates, now.Add(ratesFor)
 	}
 }

@@ -159,7 +159,7 @@ func (a visit) find(ctx context.Context, f country.Filing, x Extra) (country.Rec
 		}
 		return r, err
 	}
-	day, err := time.ParseInLocation(time.DateOnly, x.Issued, a.ch.zone)
+	day, err := time.ParseInLocation(time.DateOnly, x.Issued, a.account.ch.zone)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
@@ -211,20 +211,20 @@ func (a visit) under(ctx context.Context, f country.Filing, x Extra, day time.Ti
 		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
 		FormType: ksefwire.FormValue, InvoiceTypes: []string{invoiceType(x.Type)},
 	}
-	now := a.ch.Now()
-	a.days.mu.Lock()
-	defer a.days.mu.Unlock()
-	if a.days.asks.within(time.Minute, now) < asksAlone {
-		a.days.asks.note(now, 1)
+	now := a.account.ch.Now()
+	a.account.days.mu.Lock()
+	defer a.account.days.mu.Unlock()
+	if a.account.days.asks.within(time.Minute, now) < asksAlone {
+		a.account.days.asks.note(now, 1)
 		return a.list(ctx, alone)
 	}
-	if a.days.day == x.Issued && now.Sub(a.days.at) < dayFresh {
-		return a.days.list, nil
+	if a.account.days.day == x.Issued && now.Sub(a.account.days.at) < dayFresh {
+		return a.account.days.list, nil
 	}
 	list, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", day),
 		SellerNIP: f.Supplier})
 	if err == nil {
-		a.days.day, a.days.at, a.days.list = x.Issued, now, list
+		a.account.days.day, a.account.days.at, a.account.days.list = x.Issued, now, list
 	}
 	return list, err
 }
@@ -280,7 +280,7 @@ func minor(text json.Number) *int64 {
 // KSeF number carries the day on which it was given, which is the next one for what
 // came before midnight: a day on either side is asked for.
 func (a visit) byKSeFNumber(ctx context.Context, number string) (ksefwire.Metadata, bool, error) {
-	day, err := time.ParseInLocation("20060102", number[11:19], a.ch.zone)
+	day, err := time.ParseInLocation("20060102", number[11:19], a.account.ch.zone)
 	if err != nil {
 		return ksefwire.Metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
 	}
