@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -102,7 +103,8 @@ func forge(t *testing.T, s *server.Server, keys account.ServiceKeys) {
 	must(t, key.Load(t.Context()))
 	by, log := audit.Actor{Name: "ana"}, slog.New(slog.DiscardHandler)
 	must(t, operator.New(operator.Config{DB: s.DB(), Audit: key, Log: log}).Record(t.Context(), by, operator.Act{Action: "key.revoked", Subject: "dan"}))
-	accounts, err := account.Open(t.Context(), account.Options{DB: s.DB(), Master: keys.Master, Audit: key, Log: log})
+	accounts, err := account.Open(t.Context(), account.Options{DB: s.DB(), Master: keys.Master, Audit: key, Log: log,
+		CheckURL: func(address string, _ []netip.Prefix) (string, error) { return address, nil }})
 	must(t, err)
 	_, _, err = accounts.RotateKey(t.Context(), by, "acme")
 	must(t, err)
