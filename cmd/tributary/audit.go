@@ -94,11 +94,7 @@ type auditRenew struct {
 // Run renews the audit key.
 func (cmd *auditRenew) Run(c *command) error {
 	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
-		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
-		if err != nil {
-			return fmt.Errorf("--master-key: %w", err)
-		}
-		renewed, err := logs.Renew(ctx, account.ServiceKeys{DB: logs.DB, Master: master}, cmp.Or(cmd.AuditHeads, cmd.usual()), kept, actor(), cmd.Reason)
+		renewed, err := logs.Renew(ctx, cmp.Or(cmd.AuditHeads, cmd.usual()), kept, actor(), cmd.Reason)
 		if err != nil {
 			return err
 		}
@@ -119,9 +115,10 @@ func (cmd *headsFlags) withLogs(c *command, do func(ctx context.Context, logs se
 		if err != nil {
 			return fmt.Errorf("--master-key: %w", err)
 		}
-		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
+		keys := account.ServiceKeys{DB: d, Master: master}
+		key := keys.AuditKey()
 		return do(ctx, server.Logs{DB: d, Accounts: a,
-			Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}, kept)
+			Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key, Keys: keys}, kept)
 	})
 }
 

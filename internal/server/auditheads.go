@@ -134,6 +134,7 @@ type Logs struct {
 	Accounts  *account.Accounts
 	Operators *operator.Operators
 	Key       *audit.Key
+	Keys      account.ServiceKeys // where it is renewed
 }
 
 // Against holds the logs, as they were verified, against heads that were kept
@@ -192,7 +193,7 @@ func (l Logs) heads(ctx context.Context, h audit.Heads) (text []byte, at time.Ti
 }
 
 func (s *Server) logs() Logs {
-	return Logs{DB: s.db, Accounts: s.accounts, Operators: s.operators, Key: s.auditKey}
+	return Logs{DB: s.db, Accounts: s.accounts, Operators: s.operators, Key: s.auditKey, Keys: s.serviceKeys()}
 }
 
 // checkLogs raises an alert when somebody changed a log, the operators' or a
@@ -363,7 +364,7 @@ func (l Logs) export(ctx context.Context, address, name string, h audit.Heads) e
 // Failure policy: logs that do not hold keep their key, for it is evidence. Where
 // the command ends before the heads are written it is repeated, and there is one
 // more key.
-func (l Logs) Renew(ctx context.Context, keys account.ServiceKeys, address string, kept [][]byte, by audit.Actor,
+func (l Logs) Renew(ctx context.Context, address string, kept [][]byte, by audit.Actor,
 	reason string) (renewed audit.Renewal, err error) {
 	switch _, wrong, err := l.VerifyLogs(ctx, kept...); {
 	case reason == "":
@@ -376,7 +377,7 @@ func (l Logs) Renew(ctx context.Context, keys account.ServiceKeys, address strin
 		return renewed, fault.New(fault.Conflict, "the audit logs are broken: %s", strings.Join(wrong, "; "))
 	}
 	renewed = audit.Renewal{Before: l.Key.PublicKey(), By: by.Name, Reason: reason}
-	if err := keys.RenewAudit(ctx); err != nil {
+	if err := l.Keys.RenewAudit(ctx); err != nil {
 		return renewed, err
 	}
 	if err := l.Key.Follow(ctx, l.DB); err != nil {

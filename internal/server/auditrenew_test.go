@@ -38,7 +38,7 @@ func TestARenewedAuditKeyProvesBothAndTheOlderOneNothingMore(t *testing.T) {
 		must(t, err)
 
 		renew := func(reason, address string) error {
-			_, err := s.Logs().Renew(t.Context(), keys, address, [][]byte{before}, audit.Actor{Name: "test"}, reason)
+			_, err := s.Logs().Renew(t.Context(), address, [][]byte{before}, audit.Actor{Name: "test"}, reason)
 			return err
 		}
 		for _, said := range [][2]string{{"", heads}, {"a copy was lost", ""}, {"a copy was lost", "none"}} {
