@@ -21,6 +21,7 @@ import (
 type auditCommand struct {
 	Verify auditVerify `cmd:"" help:"Verify all audit logs against their key and exported heads."`
 	Accept auditAccept `cmd:"" help:"Accept logs that differ from exported heads because a backup was restored; new heads are signed with the reason."`
+	Renew  auditRenew  `cmd:"" help:"Replace the key that proves entries and signs heads; new heads are signed with the new one and the reason."`
 }
 
 // headsFlags name logs and the heads that were exported of them.
@@ -85,6 +86,24 @@ func (cmd *auditAccept) Run(c *command) error {
 	})
 }
 
+type auditRenew struct {
+	headsFlags
+	Reason string `help:"Why, for example that a copy of the master key was lost; signed with the new heads." placeholder:"TEXT"`
+}
+
+// Run renews the audit key.
+func (cmd *auditRenew) Run(c *command) error {
+	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
+		renewed, err := logs.Renew(ctx, cmp.Or(cmd.AuditHeads, cmd.usual()), kept, actor(), cmd.Reason)
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, map[string]string{"public_key": logs.Key.PublicKey(), "public_key_before": renewed.Before}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "public key\t%s\nbefore\t%s\n", logs.Key.PublicKey(), renewed.Before)
+		})
+	})
+}
+
 // withLogs opens the logs and the heads that are named.
 func (cmd *headsFlags) withLogs(c *command, do func(ctx context.Context, logs server.Logs, kept [][]byte) error) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
@@ -96,9 +115,10 @@ func (cmd *headsFlags) withLogs(c *command, do func(ctx context.Context, logs se
 		if err != nil {
 			return fmt.Errorf("--master-key: %w", err)
 		}
-		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
+		keys := account.ServiceKeys{DB: d, Master: master}
+		key := keys.AuditKey()
 		return do(ctx, server.Logs{DB: d, Accounts: a,
-			Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}, kept)
+			Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key, Keys: keys}, kept)
 	})
 }
 

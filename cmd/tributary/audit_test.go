@@ -86,6 +86,16 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if code, _, errs := call(t, "audit", "verify", "--data", dir); code != 0 {
 		t.Errorf("afterwards: %d %s", code, errs)
 	}
+	if code, _, errs := call(t, "audit", "renew", "--data", dir); code != 2 || !strings.Contains(errs, "--reason") {
+		t.Errorf("renewing the key without a reason: %d %s", code, errs)
+	}
+	if code, out, errs := call(t, "audit", "renew", "--data", dir, "--reason", "a copy was lost"); code != 0 ||
+		!strings.Contains(out, key.PublicKey()) {
+		t.Errorf("renewing the key: %d %s %s", code, out, errs)
+	}
+	if code, out, errs := call(t, "audit", "verify", good, "--data", dir); code != 0 || !strings.Contains(out, "exported heads  2") {
+		t.Errorf("after the renewal, against heads of both keys: %d %s %s", code, out, errs)
+	}
 	gone := keep("gone", head, audit.Head{Log: "client acme", Seq: 99, Hash: head.Hash})
 	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 ||
 		!strings.Contains(errs, "client acme is broken at entry 99") {

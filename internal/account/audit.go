@@ -196,6 +196,9 @@ func (a *Accounts) VerifyAudits(ctx context.Context) ([]audit.Verdict, error) {
 	var verdicts []audit.Verdict
 	err := a.read(ctx, func(r db.Reader) error {
 		verdicts = nil
+		if err := a.audit.Current(r); err != nil {
+			return err
+		}
 		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, clientIDsSQL)
 		if err != nil {
 			return fmt.Errorf("list clients: %w", err)

@@ -94,6 +94,9 @@ func (e *edit) finish() error {
 	if len(e.entries) == 0 {
 		return nil
 	}
+	if err := e.audit.Current(e.tx); err != nil {
+		return err
+	}
 	var version int64
 	if err := e.tx.Row(nextVersionSQL).Scan(&version); err != nil {
 		return fmt.Errorf("count up the version of accounts: %w", err)

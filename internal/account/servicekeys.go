@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"tributary/internal/audit"
@@ -69,12 +70,69 @@ func (s ServiceKeys) Key(ctx context.Context, name string) (ServiceKey, error) {
 	return k, err
 }
 
-// AuditKey is the key of the audit logs.
-func (s ServiceKeys) AuditKey() *audit.Key {
-	return audit.NewKey(func(ctx context.Context) (secret.Secret, error) {
-		k, err := s.Key(ctx, AuditLogs)
-		return k.Current, err
+// AuditKey is the key of the audit logs, with those that it has replaced.
+func (s ServiceKeys) AuditKey() *audit.Key { return audit.NewKey(s.auditRing, auditSince) }
+
+func (s ServiceKeys) auditRing(ctx context.Context) (ring audit.Ring, err error) {
+	k, err := s.Key(ctx, AuditLogs)
+	if err != nil {
+		return ring, err
+	}
+	for n := 1; ; n++ {
+		older, _, err := s.open(ctx, replacedName(n))
+		if errors.Is(err, db.ErrNoRows) {
+			break
+		}
+		if err != nil {
+			return ring, fmt.Errorf("read the service key %s: %w", replacedName(n), err)
+		}
+		ring.Keys = append(ring.Keys, older)
+	}
+	ring.Keys, ring.Since = append(ring.Keys, k.Current), db.Micros(k.Since)
+	return ring, nil
+}
+
+// auditSince reads when the key was made. In a write the row stays as it is until
+// the commit: no entry of a replaced key follows the renewal.
+func auditSince(r db.Reader) (at int64, err error) {
+	sql := "SELECT created_at FROM service_keys WHERE name = $1"
+	if tx, writes := r.(*db.Tx); writes && tx.Engine() == "postgres" {
+		sql += " FOR SHARE"
+	}
+	err = r.Row(sql, AuditLogs).Scan(&at)
+	return at, err
+}
+
+// replacedName is that of the audit key that was replaced n-th.
+func replacedName(n int) string { return AuditLogs + "." + strconv.Itoa(n) }
+
+// RenewAudit replaces the audit key. The one before is kept: it proves what it made.
+func (s ServiceKeys) RenewAudit(ctx context.Context) error {
+	ring, err := s.auditRing(ctx)
+	if err != nil {
+		return err
+	}
+	old := replacedName(len(ring.Keys))
+	before, sealedBefore, err := s.seal(old, ring.Keys[len(ring.Keys)-1])
+	if err != nil {
+		return fmt.Errorf("renew the audit key: %w", err)
+	}
+	wrapped, sealed, err := s.seal(AuditLogs, freshKey())
+	if err != nil {
+		return fmt.Errorf("renew the audit key: %w", err)
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		at := db.Micros(tx.Now())
+		if err := tx.ExecOne("UPDATE service_keys SET wrapped = $1, sealed = $2, created_at = $3 WHERE name = $4 AND created_at = $5",
+			wrapped, sealed, max(at, ring.Since+1), AuditLogs, ring.Since); err != nil {
+			return err // somebody else renewed it meanwhile
+		}
+		return tx.Insert("service_keys", "name,wrapped,sealed,created_at", []any{old, before, sealedBefore, at})
 	})
+	if err != nil {
+		return fmt.Errorf("renew the audit key: %w", err)
+	}
+	return nil
 }
 
 func freshKey() secret.Secret {

@@ -27,6 +27,7 @@ type Gap struct {
 	Currency  string   // of the sums; "" for that of the document
 	Customer  string   // tax number; "" where the authority does not say
 	Sales     []string // numbers in the document of a period; nil where the authority does not say
+	Lines     []int64  // without tax; nil where the authority does not say
 	SHA256    string
 	QRCode    string
 	At        time.Time
@@ -45,7 +46,7 @@ func Leave(tx *db.Tx, of operation.Place, gaps []Gap) (added int64, err error) {
 			at = db.Micros(g.At)
 		}
 		rows[i] = []any{of.Scope, of.SupplierID, g.Number, g.Reference, g.ID1, g.ID2, string(g.Kind), g.Day,
-			g.Gross, g.Net, g.Tax, g.Currency, g.Customer, encodeSales(g.Sales), g.SHA256, g.QRCode, at, db.Micros(tx.Now())}
+			g.Gross, g.Net, g.Tax, g.Currency, g.Customer, encoded(g.Sales), encoded(g.Lines), g.SHA256, g.QRCode, at, db.Micros(tx.Now())}
 	}
 	err = tx.InsertReturning(insert, rows, func(*db.Rows) error { added++; return nil })
 	return added, err
@@ -54,7 +55,7 @@ func Leave(tx *db.Tx, of operation.Place, gaps []Gap) (added int64, err error) {
 var insert = db.Insert{
 	Table: "adoptions",
 	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day," +
-		"gross,net,tax,currency,customer,sales,sha256,qr_code,registered_at,found_at",
+		"gross,net,tax,currency,customer,sales,lines,sha256,qr_code,registered_at,found_at",
 	Suffix: "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
 }
 

@@ -37,7 +37,7 @@ const (
 	Unclear                // one may be its own, and the authority does not tell enough: a person decides
 )
 
-const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, currency, customer, sales, sha256, qr_code, registered_at"
+const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, currency, customer, sales, lines, sha256, qr_code, registered_at"
 
 // Find reads the gaps that an operation's document might be.
 func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
@@ -51,26 +51,29 @@ func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
 }
 
 func scanGap(scan func(...any) error) (g Gap, err error) {
-	var sales *string
-	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Currency, &g.Customer, &sales,
+	var sales, lines *string
+	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Currency, &g.Customer, &sales, &lines,
 		&g.SHA256, &g.QRCode, db.NullInstant(&g.At))
 	if err == nil && sales != nil {
 		err = json.Unmarshal([]byte(*sales), &g.Sales)
 	}
+	if err == nil && lines != nil {
+		err = json.Unmarshal([]byte(*lines), &g.Lines)
+	}
 	return g, err
 }
 
-func encodeSales(list []string) any {
+func encoded[T any](list []T) any {
 	if list == nil {
 		return nil
 	}
-	text, _ := json.Marshal(list) // plain text always encodes
+	text, _ := json.Marshal(list) // texts and numbers always encode
 	return string(text)
 }
 
 // Judge finds an operation's document among gaps. What is compared is what the
 // authority tells: number, day (give or take one: authorities and suppliers may
-// count in different zones), kind, every sum, the buyer. The bytes that were
+// count in different zones), kind, every sum, the buyer, the lines. The bytes that were
 // registered are lost, and bytes made now differ from them in times, keys and
 // links; only where they are the same do hashes say something.
 //
@@ -89,7 +92,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 			return g, Same
 		case g.meant(o, by, where) && g.differs(o):
 			return g, Used
-		case g.meant(o, by, where) && (by.Drawn == nil || g.tells(o)) && !g.namesBuyer(o):
+		case g.meant(o, by, where) && (by.Drawn == nil || g.tells(o)) && !g.doubtful(o):
 			return g, Same
 		case g.meant(o, by, where):
 			unclear = g
@@ -102,7 +105,7 @@ func Judge(gaps []Gap, o *operation.Operation, by Names, where *time.Location) (
 		g := &gaps[i]
 		switch {
 		case g.Number == "" || !by.Drawn(g.Number) || !near(o.Document.Date, where, g.Day) || g.differs(o):
-		case g.tells(o) && !g.namesBuyer(o):
+		case g.tells(o) && !g.doubtful(o):
 			return g, Same
 		case unclear == nil:
 			unclear = g
@@ -175,6 +178,30 @@ func (g *Gap) differs(o *operation.Operation) bool {
 	}
 	return g.Kind != "" && g.Kind != o.Kind || anothers(g.Customer, o.Document.Customer) ||
 		g.counts(o) && (sum(g.Gross, gross) || sum(g.Net, o.Totals.Net) || sum(g.Tax, o.Totals.Tax))
+}
+
+// doubtful reports whether a document that does not differ may be another's all the same.
+func (g *Gap) doubtful(o *operation.Operation) bool { return g.namesBuyer(o) || g.OtherLines(o) }
+
+// OtherLines reports whether the sums are the sale's and its lines are not. A program
+// of another version may have written them otherwise, so a person looks. A negative
+// line may be spread over the others.
+func (g *Gap) OtherLines(o *operation.Operation) bool {
+	if g.Lines == nil || o.Kind != transaction.Invoice || !g.counts(o) {
+		return false
+	}
+	var ours []int64
+	for _, line := range o.Totals.Lines {
+		if line.Net < 0 {
+			return false
+		}
+		ours = append(ours, line.Net)
+	}
+	none := func(amount int64) bool { return amount == 0 }
+	ours, theirs := slices.DeleteFunc(ours, none), slices.DeleteFunc(slices.Clone(g.Lines), none)
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	return !slices.Equal(ours, theirs)
 }
 
 // namesBuyer reports whether the authority names a buyer of a sale that came without

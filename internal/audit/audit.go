@@ -120,6 +120,9 @@ type Verdict struct {
 	// Unproven are entries for which nobody can vouch, wherever the log breaks: not
 	// what was hashed, or not written with the key.
 	Unproven []Span `json:"unproven,omitempty"`
+
+	Log  string  `json:"-"` // its name in heads
+	last []int64 // by key of the ring: the last entry that it made
 }
 
 // Span is a row of entries.
@@ -170,22 +173,30 @@ type Proof struct {
 // should end says [Verdict.EndsAt]; what whoever owns the database cut off there
 // is found by heads kept outside.
 func (k *Key) Verify(log string, rows *db.Rows, read func(scan func(...any) error) (Proof, error)) (v Verdict, err error) {
-	v.ClientID = log
+	ring, newest := k.keys(), 0
+	v.ClientID, v.Log, v.last = log, log, make([]int64, len(ring))
 	var last Link
 	err = rows.Each(func(scan func(...any) error) error {
 		p, err := read(scan)
 		if err != nil {
 			return err
 		}
-		if k.Loaded() && (p.Sum != p.Own || k.wrong(log, &p) != "") {
+		by, forged := maker(ring, log, &p)
+		if forged == "" && by < newest {
+			forged = replacedWhy
+		}
+		if len(ring) > 0 && (p.Sum != p.Own || forged != "") {
 			v.doubt(p.Seq)
 		}
 		if v.Broken != nil {
 			return nil
 		}
-		if why := cmp.Or(p.unlinked(&last), p.Wrong, k.wrong(log, &p)); why != "" {
+		if why := cmp.Or(p.unlinked(&last), p.Wrong, forged); why != "" {
 			v.Broken = &Break{Seq: p.Seq, Reason: why}
 			return nil
+		}
+		if newest = by; len(ring) > 0 {
+			v.last[by] = p.Seq
 		}
 		last = p.Link
 		v.Entries, v.Head = p.Seq, p.Hash()

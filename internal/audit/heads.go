@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/internal/db"
@@ -29,6 +30,15 @@ type Heads struct {
 
 	// Accepted is set where somebody took logs that differ from the heads before: after a restored backup.
 	Accepted *Acceptance `json:"accepted,omitempty"`
+	// Renewed is set on the first heads that a renewed key signed.
+	Renewed *Renewal `json:"renewed,omitempty"`
+}
+
+// Renewal is who renewed the audit key, and why.
+type Renewal struct {
+	Before string `json:"before"` // the public key until then
+	By     string `json:"by"`
+	Reason string `json:"reason"`
 }
 
 // Acceptance is who took logs that earlier heads do not fit, and why.
@@ -52,15 +62,17 @@ type headsSignature struct {
 
 // SignHeads writes heads as they are kept: a line of JSON and a line with its signature.
 func (k *Key) SignHeads(h Heads) ([]byte, error) {
-	if !k.Loaded() {
+	ring := k.keys()
+	if len(ring) == 0 {
 		return nil, errors.New("sign the heads of audit logs: no audit key")
 	}
-	h.Format, h.PublicKey = HeadsFormat, k.PublicKey()
+	key := ring[len(ring)-1]
+	h.Format, h.PublicKey = HeadsFormat, publicKey(key)
 	line, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := json.Marshal(headsSignature{base64.StdEncoding.EncodeToString(ed25519.Sign(k.sign, line))})
+	signature, err := json.Marshal(headsSignature{base64.StdEncoding.EncodeToString(ed25519.Sign(key.sign, line))})
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +85,18 @@ func (k *Key) SignHeads(h Heads) ([]byte, error) {
 
 // PublicKey is what others verify heads with, in base64; "" without a key.
 func (k *Key) PublicKey() string {
-	if !k.Loaded() {
+	ring := k.keys()
+	if len(ring) == 0 {
 		return ""
 	}
-	return base64.StdEncoding.EncodeToString(k.sign.Public().(ed25519.PublicKey))
+	return publicKey(ring[len(ring)-1])
 }
 
-// ReadHeads reads what SignHeads wrote and verifies it: by the key, or without
+func publicKey(d derived) string {
+	return base64.StdEncoding.EncodeToString(d.sign.Public().(ed25519.PublicKey))
+}
+
+// ReadHeads reads what SignHeads wrote and verifies it: by the key or one that it replaced, or without
 // one by the public key in it, which proves only that nothing was changed since.
 func (k *Key) ReadHeads(text []byte) (h Heads, err error) {
 	line, rest, ok := bytes.Cut(text, []byte("\n"))
@@ -92,8 +109,8 @@ func (k *Key) ReadHeads(text []byte) (h Heads, err error) {
 	if errKey != nil || errSignature != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, line, signature) {
 		return h, fmt.Errorf("the heads of %s: invalid signature", h.At.Format(time.RFC3339))
 	}
-	if k.Loaded() && h.PublicKey != k.PublicKey() {
-		return h, fmt.Errorf("the heads of %s were signed by another audit key than the one of this database: it is another database, or its key was replaced", h.At.Format(time.RFC3339))
+	if ring := k.keys(); len(ring) > 0 && !slices.ContainsFunc(ring, func(d derived) bool { return publicKey(d) == h.PublicKey }) {
+		return h, fmt.Errorf("the heads of %s were signed by another audit key than those of this database: it is another database, or its keys were replaced", h.At.Format(time.RFC3339))
 	}
 	return h, nil
 }

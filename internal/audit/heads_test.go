@@ -14,9 +14,9 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestHeadsAtAndPastTheirLimit(t *testing.T) {
 	t.Parallel()
-	key := audit.NewKey(func(context.Context) (secret.Secret, error) {
-		return secret.FromText(strings.Repeat("k", 32)), nil
-	})
+	key := audit.NewKey(func(context.Context) (audit.Ring, error) {
+		return audit.Ring{Keys: []secret.Secret{secret.FromText(strings.Repeat("k", 32))}}, nil
+	}, nil)
 	if err := key.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}

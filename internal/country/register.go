@@ -66,4 +66,5 @@ type Entry struct {
 	Currency string   // of the sums; "" for that of the draft
 	Customer string   // tax number
 	Sales    []string // numbers in the document of a period; nil where the list does not say
+	Lines    []int64  // of a sale: what each line amounts to without tax, after its discount; nil where the list does not say
 }

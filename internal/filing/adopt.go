@@ -111,7 +111,10 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 // holdBack lets an operation wait for a person.
 func holdBack(ctx context.Context, b *batch, o *op, g *adoption.Gap) error {
 	why := "the authority has no list that says whether the period's document was registered before the backup was restored"
-	if g.Number != "" {
+	switch {
+	case g.OtherLines(o.Operation):
+		why = "the authority holds " + g.Number + " since before the backup was restored, with these sums and other lines"
+	case g.Number != "":
 		why = "the authority holds " + g.Number + " since before the backup was restored, and does not say enough to tell whether it is this document"
 	}
 	return waitForPerson(ctx, b, o, adoption.Held{Number: g.Number, Why: why})

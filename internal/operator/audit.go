@@ -132,6 +132,9 @@ func (o *Operators) recordIn(tx *db.Tx, by audit.Actor, a Act, outcome string) e
 	if err := tx.Lock("operator audit"); err != nil {
 		return err
 	}
+	if err := o.audit.Current(tx); err != nil {
+		return err
+	}
 	tail := audit.Tail{Log: AuditScope, Key: o.audit}
 	var head []byte
 	if err := tx.Row(headSQL).Scan(&tail.Seq, &head); err != nil {
@@ -269,6 +272,9 @@ func (o *Operators) Against(r db.Reader, head audit.Head) (*audit.Break, error) 
 // CheckAudit verifies the log and raises an alert when it does not hold.
 func (o *Operators) CheckAudit(ctx context.Context) (v audit.Verdict, err error) {
 	err = o.db.Read(ctx, func(r db.Reader) error {
+		if err := o.audit.Current(r); err != nil {
+			return err
+		}
 		v, err = o.VerifyAudit(r)
 		return err
 	})

@@ -212,7 +212,7 @@ func (q *question) record(ctx context.Context, gaps []adoption.Gap) error {
 func gapOf(e country.Entry, day country.Day) adoption.Gap {
 	return adoption.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind,
 		Day:   day.String(),
-		Gross: e.Gross, Net: e.Net, Tax: e.Tax, Currency: e.Currency, Customer: e.Customer, Sales: e.Sales, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
+		Gross: e.Gross, Net: e.Net, Tax: e.Tax, Currency: e.Currency, Customer: e.Customer, Sales: e.Sales, Lines: e.Lines, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
 }
 
 // unknown leaves of a day's list what the backup does not know as SUCCESS.

@@ -95,9 +95,9 @@ func restoreWaiting(t *testing.T, class country.Class, known, listed bool) {
 	var restored *db.DB
 	if known {
 		waits(file(n))
-		restored = copier(t, url)()
+		restored = photographed(t, n.DB, url)
 	} else {
-		restored = copier(t, url)()
+		restored = photographed(t, n.DB, url)
 		waits(file(n))
 	}
 	n.Stop()
@@ -150,7 +150,7 @@ func restorePayments(t *testing.T, x examples, numbered bool) {
 		}
 		return n.Hand(transaction.PaymentReport, p)
 	}
-	restored := copier(t, url)()
+	restored := photographed(t, n.DB, url)
 	lost := map[string]string{}
 	for id, amount := range map[string]int64{"p1": 5000, "p2": 7000} {
 		r := n.Settled(pays(n, id, amount))
@@ -254,9 +254,9 @@ func restoreUndecided(t *testing.T, x examples, known bool) {
 	var restored *db.DB
 	if known {
 		waits()
-		restored = copier(t, url)()
+		restored = photographed(t, n.DB, url)
 	} else {
-		restored = copier(t, url)()
+		restored = photographed(t, n.DB, url)
 		waits()
 	}
 	n.Stop()

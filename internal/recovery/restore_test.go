@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +57,7 @@ func eachBackup(t *testing.T, fn func(t *testing.T, d *db.DB, backup func() *db.
 	})
 }
 
+// copier makes backups as an operator does. [photographed] is cheaper.
 func copier(t *testing.T, url string) func() *db.DB {
 	return func() *db.DB {
 		to := filepath.Join(t.TempDir(), "copy.db")
@@ -62,6 +66,25 @@ func copier(t *testing.T, url string) func() *db.DB {
 		}
 		return dbtest.Open(t, db.Config{URL: "sqlite:" + to})
 	}
+}
+
+// photographed copies a database as it is on disk, while nobody writes: what
+// [db.Backup] makes of one is tested beside it, at a fifth of a test's time.
+func photographed(t *testing.T, d *db.DB, url string) *db.DB {
+	t.Helper()
+	from, to := strings.TrimPrefix(url, "sqlite:"), filepath.Join(t.TempDir(), "copy.db")
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+		err := tx.Exec("UPDATE restorations SET one = one") // the only writer is this one
+		for _, part := range []string{"", "-wal"} {         // in this order: what is moved meanwhile stays in the log
+			text, readErr := os.ReadFile(from + part)
+			if readErr == nil {
+				readErr = os.WriteFile(to+part, text, 0o600)
+			}
+			err = errors.Join(err, readErr)
+		}
+		return err
+	}))
+	return dbtest.Open(t, db.Config{URL: "sqlite:" + to})
 }
 
 // restore starts a node on a restored database, with its intake closed.
@@ -767,29 +790,29 @@ func TestACorrectionThatIsRegisteredIsNotRefusedAfterwards(t *testing.T) {
 func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.Habits.VisibleAfter = 300 * time.Millisecond
+	o.Habits.VisibleAfter = time.Hour
 	l := &listing{office: o}
-	asked, looked := make(chan time.Time, 1000), make(chan struct{})
-	look := sync.OnceFunc(func() { close(looked) })
+	var asked atomic.Int64
 	l.list = func(country.Day) ([]country.Entry, error) {
-		asked <- time.Now()
-		<-looked
+		asked.Add(1)
 		return nil, nil
 	}
 	n := newNode(t, dbtest.SQLite(t), l.Setup())
-	n.LookEvery(10 * time.Millisecond)
 	supplier := n.Supplier(officeCode, "s1")
-	began := time.Now()
 	must(t, n.Begin(t.Context(), country.Day{}))
 	stop := complete(n)
-	t.Cleanup(look) // before the end of complete waits for the list
 	n.Start()
 	same(t, "held", holdOf(t, n, supplier), fault.Held)
 	id := n.File(invoice(officeCode, supplier, "t1"))
-	look()
+	same(t, "asked within the hour", asked.Load(), 0)
+	must(t, n.DB.Write(t.Context(), func(tx *db.Tx) error { // the hour is over
+		tx.Wake("restored_suppliers")
+		return errors.Join(tx.Exec("UPDATE restorations SET started_at = started_at - $1", time.Hour.Microseconds()),
+			tx.Exec("UPDATE restored_suppliers SET due_at = $1", db.Micros(tx.Now())))
+	}))
 	n.Succeeds(id)
 	stop()
-	if first := (<-asked).Sub(began); first < o.Habits.VisibleAfter {
-		t.Errorf("it was asked after %s", first)
+	if asked.Load() == 0 {
+		t.Error("it was never asked")
 	}
 }

@@ -14,6 +14,7 @@ func TestARestoredSequenceSkipsAndNeverRepeats(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]int{"drawn before the backup": 3, "never drawn before the backup": 0} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			eachBackup(t, func(t *testing.T, d *db.DB, backup func() *db.DB) {
 				a := newAuthorities(t)
 				n := newNode(t, d, a.Setup()).Start()

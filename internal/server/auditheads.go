@@ -134,16 +134,22 @@ type Logs struct {
 	Accounts  *account.Accounts
 	Operators *operator.Operators
 	Key       *audit.Key
+	Keys      account.ServiceKeys // where it is renewed
 }
 
-// Against holds the logs against heads that were kept outside and answers every
-// break, by log.
-func (l Logs) Against(ctx context.Context, kept []byte) (h audit.Heads, broken map[string]audit.Break, err error) {
+// Against holds the logs, as they were verified, against heads that were kept
+// outside and answers every break, by log.
+func (l Logs) Against(ctx context.Context, kept []byte, verified ...audit.Verdict) (h audit.Heads, broken map[string]audit.Break, err error) {
 	if h, err = l.Key.ReadHeads(kept); err != nil {
 		return h, nil, err
 	}
+	broken = map[string]audit.Break{}
+	for _, v := range verified {
+		if found := l.Key.After(h, v); found != nil {
+			broken[v.Log] = *found
+		}
+	}
 	err = l.DB.Read(ctx, func(r db.Reader) error {
-		broken = map[string]audit.Break{}
 		for _, head := range h.Logs {
 			compare := l.Accounts.Against
 			if head.Log == operator.AuditScope {
@@ -164,11 +170,11 @@ func (l Logs) Against(ctx context.Context, kept []byte) (h audit.Heads, broken m
 
 // Heads reads and signs where all logs stand.
 func (l Logs) Heads(ctx context.Context) (text []byte, at time.Time, err error) {
-	return l.heads(ctx, nil)
+	return l.heads(ctx, audit.Heads{})
 }
 
-func (l Logs) heads(ctx context.Context, accepted *audit.Acceptance) (text []byte, at time.Time, err error) {
-	h := audit.Heads{Accepted: accepted}
+// heads fills in where all logs stand.
+func (l Logs) heads(ctx context.Context, h audit.Heads) (text []byte, at time.Time, err error) {
 	err = l.DB.Read(ctx, func(r db.Reader) error {
 		own, err := l.Operators.Head(r)
 		if err != nil {
@@ -187,7 +193,7 @@ func (l Logs) heads(ctx context.Context, accepted *audit.Acceptance) (text []byt
 }
 
 func (s *Server) logs() Logs {
-	return Logs{DB: s.db, Accounts: s.accounts, Operators: s.operators, Key: s.auditKey}
+	return Logs{DB: s.db, Accounts: s.accounts, Operators: s.operators, Key: s.auditKey, Keys: s.serviceKeys()}
 }
 
 // checkLogs raises an alert when somebody changed a log, the operators' or a
@@ -211,7 +217,7 @@ func (s *Server) checkLogs(ctx context.Context) error {
 		return s.headsTrouble(ctx, err)
 	}
 	if kept != nil {
-		h, broken, err := s.logs().Against(ctx, kept)
+		h, broken, err := s.logs().Against(ctx, kept, append(all, own)...)
 		if err != nil {
 			return errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, "heads", err.Error()))
 		}
@@ -283,7 +289,7 @@ func (l Logs) Examine(ctx context.Context, kept ...[]byte) (e Examined, err erro
 		}
 	}
 	for _, text := range kept {
-		h, broken, err := l.Against(ctx, text)
+		h, broken, err := l.Against(ctx, text, append(all, own)...)
 		if err != nil {
 			return e, fault.New(fault.Invalid, "%v", err)
 		}
@@ -333,18 +339,55 @@ func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audi
 		After: accepted}); err != nil {
 		return nil, err
 	}
-	text, at, err := l.heads(ctx, &accepted)
+	return broken, l.export(ctx, address, "accepted", audit.Heads{Accepted: &accepted})
+}
+
+// export writes new heads to where they are kept.
+func (l Logs) export(ctx context.Context, address, name string, h audit.Heads) error {
+	text, at, err := l.heads(ctx, h)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o, err := openHeads(address)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o == nil {
-		return nil, fault.New(fault.Invalid, "--audit-heads is required: where the new heads go")
+		return fault.New(fault.Invalid, "--audit-heads is required: where the new heads go")
 	}
-	return broken, errors.Join(o.put(ctx, at, "accepted", text), o.close())
+	return errors.Join(o.put(ctx, at, name, text), o.close())
+}
+
+// Renew replaces the audit key: the operators' log says who and why, and new heads,
+// signed with the new key, close what the older one could still forge.
+//
+// Failure policy: logs that do not hold keep their key, for it is evidence. Where
+// the command ends before the heads are written it is repeated, and there is one
+// more key.
+func (l Logs) Renew(ctx context.Context, address string, kept [][]byte, by audit.Actor,
+	reason string) (renewed audit.Renewal, err error) {
+	switch _, wrong, err := l.VerifyLogs(ctx, kept...); {
+	case reason == "":
+		return renewed, fault.New(fault.Invalid, "--reason is required: it is signed with the heads")
+	case address == "" || address == noHeads:
+		return renewed, fault.New(fault.Invalid, "--audit-heads is required: without heads outside, who has the old key can still add to logs")
+	case err != nil:
+		return renewed, err
+	case len(wrong) > 0:
+		return renewed, fault.New(fault.Conflict, "the audit logs are broken: %s", strings.Join(wrong, "; "))
+	}
+	renewed = audit.Renewal{Before: l.Key.PublicKey(), By: by.Name, Reason: reason}
+	if err := l.Keys.RenewAudit(ctx); err != nil {
+		return renewed, err
+	}
+	if err := l.Key.Follow(ctx, l.DB); err != nil {
+		return renewed, err
+	}
+	if err := l.Operators.Record(ctx, by, operator.Act{Action: "audit.key_renewed", Subject: "audit key", Before: renewed.Before,
+		After: l.Key.PublicKey()}); err != nil {
+		return renewed, err
+	}
+	return renewed, l.export(ctx, address, "renewed", audit.Heads{Renewed: &renewed})
 }
 
 // ReadLastHeads reads the newest heads at an address of --audit-heads; nil: there are none.

@@ -40,9 +40,12 @@ func (s *Server) documentKeys(ctx context.Context) (signs, beside secret.Secret,
 	return key.Current, key.Previous, nil
 }
 
-// followKeys learns of a renewed key of document addresses.
+// followKeys learns of renewed keys, of document addresses and of the audit logs.
 func (s *Server) followKeys(ctx context.Context) error {
 	for every(ctx, keysEvery) {
+		if err := s.auditKey.Follow(ctx, s.db); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("read the audit key", "error", err)
+		}
 		signs, beside, err := s.documentKeys(ctx)
 		if err != nil {
 			if ctx.Err() == nil {

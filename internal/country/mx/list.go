@@ -77,7 +77,7 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 		e.Sales = soldIn(v)
 	} else if v.Attr("TipoDeComprobante") == satwire.TypeIncome && v.Attr("Moneda") == "MXN" && !withheld(v) {
 		gross := minor(v.Attr("Total"), 2)
-		e.Gross = &gross
+		e.Gross, e.Lines = &gross, linesOf(v)
 	} else if v.Attr("TipoDeComprobante") == satwire.TypePayment {
 		e.Reference, e.Gross = paidIn(v)
 	}
@@ -100,6 +100,14 @@ func paidIn(v *xmltree.Element) (number string, amount *int64) {
 		return number, nil
 	}
 	return number, &sum
+}
+
+// linesOf is what each concept amounts to before taxes.
+func linesOf(v *xmltree.Element) (amounts []int64) {
+	for _, c := range child(v, "Conceptos").All("Concepto") {
+		amounts = append(amounts, minor(c.Attr("Importe"), 2)-minor(c.Attr("Descuento"), 2))
+	}
+	return amounts
 }
 
 // soldIn are the numbers of the sales in a global invoice, each once.

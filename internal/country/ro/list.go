@@ -67,7 +67,7 @@ func readEntry(a archive, id string) (archived, error) {
 	}
 	e := country.Entry{Number: d.Number, AuthorityID1: a.index, AuthorityID2: id, SHA256: country.SHA256(a.content),
 		Kind: transaction.Invoice, Currency: d.Currency, Customer: d.Buyer.VATID,
-		Gross: cents(d.Totals.Gross), Net: cents(d.Totals.Net), Tax: cents(d.Totals.Tax)}
+		Gross: cents(d.Totals.Gross), Net: cents(d.Totals.Net), Tax: cents(d.Totals.Tax), Lines: lines(d)}
 	if len(d.Preceding) > 0 {
 		e.Kind, e.Reference = transaction.Adjustment, d.Preceding[0].Number
 	}
@@ -75,9 +75,21 @@ func readEntry(a archive, id string) (archived, error) {
 		e.Kind = transaction.Credit
 	}
 	if d.Totals.Rounding.Given() { // the sums are not the sale's own
-		e.Gross, e.Net, e.Tax = nil, nil, nil
+		e.Gross, e.Net, e.Tax, e.Lines = nil, nil, nil, nil
 	}
 	return archived{d.IssueDate, e}, nil
+}
+
+// lines are what each line amounts to; nil: one is not in cents.
+func lines(d *en16931.Invoice) (all []int64) {
+	for _, l := range d.Lines {
+		amount := cents(l.Net)
+		if amount == nil {
+			return nil
+		}
+		all = append(all, *amount)
+	}
+	return all
 }
 
 // cents are minor units of an amount with two decimals; nil: it has others.

@@ -1290,6 +1290,7 @@ CREATE TABLE adoptions (
     currency       TEXT   NOT NULL, -- of the sums; '' for that of the document
     customer       TEXT   NOT NULL, -- tax number; '' where the authority does not say
     sales          TEXT,            -- numbers in the document of a period, JSON; NULL where the authority does not say
+    lines          TEXT,            -- what each line amounts to without tax, JSON; NULL where the authority does not say
     sha256         TEXT   NOT NULL,
     qr_code        TEXT   NOT NULL,
     registered_at  BIGINT,
