@@ -172,6 +172,20 @@ type Annuller interface {
 	Annul(ctx context.Context, f Filing, a Annulment, c Credentials) (Annulled, error)
 }
 
+// Learner is the optional ability of a [Channel] whose documents depend on what
+// somebody else knows: a directory of buyers. It is asked before a draft is gathered
+// or prepared, and again where the program ended before that was stored.
+type Learner interface {
+	// Learn asks. An error means "not known": the lane rests, and nothing is made.
+	Learn(ctx context.Context, in Draft, c Credentials) (Learned, error)
+}
+
+// Learned is what came of it.
+type Learned struct {
+	Text     string        // [Draft].Learned, the pack's own words
+	Warnings []fault.Fault // of the result
+}
+
 // Annulment says why.
 type Annulment struct {
 	Code   string `json:"code"`   // of the authority's list; "" is its most general one

@@ -26,6 +26,8 @@ type drafting struct {
 	head      int64           // position of the head as stored
 	enlisted  map[string]bool // operations that are in a period already; nil: nobody has looked
 	numbers   series.Span     // of the endpoint's sequence, drawn and not given out
+
+	unanswered bool // somebody was asked what a draft depends on, and did not answer
 }
 
 // prepare builds the filing of a received operation in memory, or finds out
@@ -63,6 +65,9 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 			return nil
 		}
 		b.ready = append(b.ready, o) // documents only
+		return nil
+	}
+	if !d.learn(ctx, o) {
 		return nil
 	}
 	if goOn, err := d.gather(ctx, o); err != nil || !goOn {
@@ -254,6 +259,40 @@ func isFiled(v *visit, o *op) bool {
 	return !o.unfiled
 }
 
+// learn asks whoever knows what the draft depends on. False: nobody answers; the
+// operation stays due, and the lane rests.
+func (d *drafting) learn(ctx context.Context, o *op) bool {
+	v := d.b.v
+	learner, ok := v.channel.(country.Learner)
+	if !ok || o.Kind == transaction.Period || v.held != nil || v.paused {
+		return true
+	}
+	if d.unanswered {
+		return false
+	}
+	var said country.Learned
+	err := country.Safely("learn what a draft depends on", func() (err error) {
+		call, cancel := context.WithTimeout(ctx, learnFor)
+		defer cancel()
+		said, err = learner.Learn(call, draftOf(v, o), v.creds)
+		return err
+	})
+	switch {
+	case err == nil:
+		o.learns, o.Warnings = said.Text, append(o.Warnings, said.Warnings...)
+		return true
+	case errors.Is(err, country.ErrCredentials):
+		v.pause(err)
+	default:
+		v.failed(err)
+	}
+	d.unanswered = true
+	return false
+}
+
+// learnFor bounds one question that a draft depends on.
+const learnFor = 30 * time.Second
+
 // gather decides whether an operation is filed by itself, and loads what is in a
 // period's document. False: nothing is drafted.
 func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
@@ -401,7 +440,7 @@ func draftOf(v *visit, o *op) country.Draft {
 	return country.Draft{
 		OperationID: o.ID, UniqueNumber: o.UniqueNumber(), Transaction: *o.Document, Totals: o.Totals,
 		Supplier: v.supplier, Original: o.refs.Original, Shares: o.refs.Shares, Period: o.gather.Period, Location: v.location, Now: v.s.db.Wall(),
-		Live: o.Live, Late: v.lease.Row.failures > 0, Credentials: v.creds,
+		Live: o.Live, Learned: o.learns, Late: v.lease.Row.failures > 0, Credentials: v.creds,
 	}
 }
 
