@@ -138,7 +138,7 @@ func form(w http.ResponseWriter, r *http.Request) (info shown, file []byte, ok b
 		return bad("the parts flowInfo (application/json) and file are needed")
 	}
 	switch {
-	case !slices.Contains([]string{"CII", "UBL", "Factur-X", "CDAR", "FRR"}, info.Syntax):
+	case !slices.Contains([]string{"CII", "UBL", "FRR"}, info.Syntax):
 		return bad("flowSyntax %q", info.Syntax)
 	case info.Name == "" || len(info.Tracking) > 36:
 		return bad("name is needed, trackingId has at most 36 characters")

@@ -1,5 +1,6 @@
 // Package pa is a strict double of an approved platform of France: its flows and
 // its directory as AFNOR XP Z12-013 describes them, and its OAuth2 server.
+// It reads invoices as CII and UBL and reports (FRR), no PDF.
 //
 // It judges what a sender hands over without knowing the pack that made it: the
 // token, the parts and the hash of the call, the structure of the file, and of the

@@ -48,13 +48,7 @@ func read(file []byte, syntax string) arrival {
 	if len(file) == 0 {
 		return fail("EmptyFlow", "the file is empty")
 	}
-	text := file
-	if syntax == "Factur-X" {
-		if text = embedded(file); text == nil {
-			return fail("FlowTypeError", "the file is no PDF with factur-x.xml inside of it")
-		}
-	}
-	doc, err := xmltree.Limits{Bytes: fileBytesMax}.Read(text)
+	doc, err := xmltree.Limits{Bytes: fileBytesMax}.Read(file)
 	if err != nil {
 		return fail("InvalidSchema", "%v", err)
 	}
@@ -62,7 +56,7 @@ func read(file []byte, syntax string) arrival {
 	switch {
 	case syntax == "FRR":
 		return x.report(root)
-	case (syntax == "CII" || syntax == "Factur-X") && root.Is(spaceCII, "CrossIndustryInvoice"):
+	case syntax == "CII" && root.Is(spaceCII, "CrossIndustryInvoice"):
 		if flaw := official.CII.Schema().First(root); flaw != nil {
 			return fail("InvalidSchema", "%v", flaw)
 		}

@@ -84,7 +84,14 @@ func (c *checker) frenchParties() {
 	treatment := d.Treatment()
 	c.must("BR-FR-20", "BT-22", treatment == "" || oneOf(frenchTreatments, treatment), "has no treatment that the platform knows")
 	own := treatment == "B2B"
-	c.must("BR-FR-11", "BT-47", !own || siren(d.Buyer.LegalID), "must be the SIREN of the buyer, nine digits")
+	if own && d.Buyer.LegalID.ID == "" {
+		c.need("BR-FR-11", "BT-47", false)
+		return // the address is made of it
+	}
+	c.must("BR-FR-11", "BT-47", !own || siren(d.Buyer.LegalID), "must be the SIREN (9 digits) or a SIRET (14) of the buyer, with a right check digit")
+	if own && !siren(d.Buyer.LegalID) {
+		return
+	}
 	c.need("BR-FR-12", "BT-49", d.Buyer.Electronic.ID != "")
 	c.need("BR-FR-13", "BT-34", d.Seller.Electronic.ID != "")
 	receiver, term, rule := &d.Buyer, "BT-49", "BR-FR-21"

@@ -29,11 +29,8 @@ func identified(t *transaction.Transaction) []fault.Fault {
 	}
 	known := buyer(b)
 	switch {
-	case known.siren == "" && strings.TrimSpace(b.EntityNumber) != "":
-		return []fault.Fault{fault.At("customer.entity_number", fault.FieldNotValid, "is no SIREN (9 digits) and no SIRET (14 digits), by its check digit (BR-FR-11)")}
 	case known.siren == "":
-		return []fault.Fault{fault.At("customer.entity_number", fault.FieldRequired,
-			"is needed: the SIREN of a business in France, here or in its VAT number (BT-47, BR-FR-11)")}
+		return nil // BR-FR-11 says so
 	case known.public():
 		return []fault.Fault{fault.At("customer.entity_number", fault.UnsupportedField,
 			"is that of a public body: its invoices go to Chorus Pro, which this service does not file with")}
@@ -69,6 +66,7 @@ func unrouted(t *transaction.Transaction, unlisted bool) []fault.Fault {
 // checkCompany finds who cannot be told from its numbers.
 func checkCompany(s country.Supplier) (found []fault.Fault) {
 	switch own := company(&s); {
+	case own.siren == "" && s.Type == transaction.Individual: // who may buy; whoever sells has one
 	case own.siren == "":
 		found = append(found, fault.At("company_number", fault.FieldNotValid, "must be the SIREN or the SIRET of the company, or be contained in its VAT number (BR-FR-10)"))
 	case own.public():

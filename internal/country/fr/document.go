@@ -141,9 +141,8 @@ type extra struct {
 
 // Syntaxes of a flow.
 const (
-	syntaxFacturX = "Factur-X"
-	syntaxCII     = "CII"
-	syntaxUBL     = "UBL"
+	syntaxCII = "CII"
+	syntaxUBL = "UBL"
 )
 
 // whole is a draft with the customer of the document it corrects, where it names none.
@@ -183,11 +182,11 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		return country.Filing{}, fault.New(fault.Invalid, "the invoice cannot be written").With(flaws...)
 	}
 	x := extra{Syntax: syntaxCII, Rule: string(betweenBusinesses), Rounding: made.Rounding, TaxedBySum: made.TaxedBySum()}
-	report, ending := en16931.Write(made.Invoice, made.Profile), ".xml"
+	report := en16931.Write(made.Invoice, made.Profile)
 	if format == formatUBL {
 		x.Syntax = syntaxUBL
 	}
-	x.Name = strings.NewReplacer("/", "-", "+", "-").Replace(made.Invoice.Number) + ending
+	x.Name = strings.NewReplacer("/", "-", "+", "-").Replace(made.Invoice.Number) + ".xml"
 	own := company(&in.Supplier)
 	f, err := in.Filing(report, made.Invoice.Number, own.siren, x)
 	f.DedupeKey = tracking(in.OperationID)

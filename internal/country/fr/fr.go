@@ -12,6 +12,7 @@ package fr
 import (
 	_ "embed"
 	"slices"
+	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
@@ -57,7 +58,7 @@ const (
 	firstWave  = "2026-09-01"
 	secondWave = "2027-09-01"
 
-	regimeFranchise = "FRANCHISE"
+	regimeFranchise = "franchise"
 )
 
 // Pack is France.
@@ -102,10 +103,10 @@ func Pack() country.Pack {
 func settings() []country.Setting {
 	return []country.Setting{
 		{Key: settingFormat, Type: "string", Default: formatFacturX, Values: []string{formatFacturX, formatCII, formatUBL},
-			Description: "what goes to the platform: a PDF that has the data inside of it, or the data alone in one of two syntaxes"},
+			Description: "what goes to the platform, UBL or CII; with " + formatFacturX + " it is CII, and the PDF has the very same data inside of it (Factur-X)"},
 		{Key: settingSince, Type: "string", Default: firstWave, Values: []string{firstWave, secondWave},
 			Description: "since when the company must issue electronic invoices: 2026-09-01 for large and mid-size companies, 2027-09-01 for all others; nothing is filed of earlier sales"},
-		{Key: settingRegime, Type: "string", Default: "MONTHLY", Values: []string{"MONTHLY", "QUARTERLY", "SIMPLIFIED", regimeFranchise},
+		{Key: settingRegime, Type: "string", Default: "real_monthly", Values: []string{"real_monthly", "real_quarterly", "simplified", regimeFranchise},
 			Description: "how the company declares VAT; " + regimeFranchise + ": it charges none (art. 293 B du CGI)"},
 		{Key: settingDebits, Type: "boolean", Default: false,
 			Description: "the company has chosen to owe the VAT of services when it invoices (option pour les débits), not when it is paid"},
@@ -122,6 +123,7 @@ func facts() country.Facts {
 	rate := func(kind, percent, since, until string) country.Rate {
 		return country.Rate{Regime: transaction.VAT, Type: kind, Percent: percent, Since: since, Until: until}
 	}
+	inside := country.Condition{Field: "customer.address.country_code", Matches: country.Matching("(?i)^(" + strings.ReplaceAll(overseas, " ", "|") + ")$")}
 	return country.Facts{
 		Currency: ownMoney, Languages: []string{"FR", "EN"}, TimeZone: "Europe/Paris",
 		UseCases:     []country.UseCase{country.Reporting, country.Invoicing, country.Both},
@@ -146,7 +148,7 @@ func facts() country.Facts {
 		},
 		TaxNumberName: "N° TVA", Formats: []string{"PDF"},
 		Authority: &country.Authority{Name: "Direction générale des Finances publiques", System: "an approved platform (PA)",
-			Protocol: "REST with OAuth2 (XP Z12-013); Factur-X, CII or UBL, decided later"},
+			Protocol: "REST with OAuth2 (XP Z12-013); CII or UBL, decided later"},
 		Settings: settings(),
 		Derivations: append([]string{
 			"A SIREN is read from entity_number (SIREN or SIRET), from a VAT number, or from an address of scheme 0225.",
@@ -160,11 +162,19 @@ func facts() country.Facts {
 		Penalties: []country.Penalty{
 			{Since: firstWave, What: "an invoice that is not electronic", Penalty: "15 € each, at most 15,000 € a year", Source: "CGI, art. 1737, III"},
 		},
-		Required: []country.FieldRule{{Field: "customer.address.country_code", BusinessModel: transaction.B2B,
-			Reason: "where the customer is decides whether a sale goes to the platform (art. 289 bis du CGI)"}},
+		Required: []country.FieldRule{
+			{Field: "customer.address.country_code", BusinessModel: transaction.B2B,
+				Reason: "where the customer is decides whether a sale goes to the platform (art. 289 bis du CGI)"},
+			{Field: "customer.entity_number", BusinessModel: transaction.B2B, Kind: transaction.Invoice, Reason: "a business in France is named by its SIREN, here, in its VAT number or in its address (BT-47, BR-FR-11)",
+				When: []country.Condition{inside, {Field: "customer.tax_information.tax_number", Matches: country.Matching(`^\s*$|^\s*[A-EG-Za-eg-z]`)},
+					{Field: "customer.electronic_address.id", Matches: country.Matching("^$")}}},
+		},
 		MaxLengths: []country.LengthRule{{Field: "transaction_number", Max: numberMax, Reason: "BT-1 (BR-FR-01)"}},
-		Patterns: []country.PatternRule{{Field: "transaction_number", Pattern: country.Matching(`^[A-Za-z0-9+_/-]+$`), Example: "F2026-001",
-			Reason: "has letters without accents, digits and + - _ / alone (BR-FR-02)"}},
+		Patterns: []country.PatternRule{
+			{Field: "customer.entity_number", Pattern: country.Matching(`^\s*([0-9][\s.]*){9}(([0-9][\s.]*){5})?$`), Example: "552100554",
+				When: []country.Condition{inside, {Field: "customer.type", Matches: country.Matching("^BUSINESS$")}}, Reason: "is a SIREN (9 digits) or a SIRET (14)"},
+			{Field: "transaction_number", Pattern: country.Matching(`^[A-Za-z0-9+_/-]+$`), Example: "F2026-001",
+				Reason: "has letters without accents, digits and + - _ / alone (BR-FR-02)"}},
 	}
 }
 

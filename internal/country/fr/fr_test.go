@@ -126,7 +126,7 @@ func cases() []packtest.Case {
 		{Name: "both paid", Draft: paid(draft("F2026-003", business(), item("Livre", 1, 5000, vat("5.5")), service(item("Pose", 1, 5000, vat("10")))), "CARD")},
 		{Name: "reverse", Draft: draft("F2026-004", business(), service(item("Sous-traitance du bâtiment", 1, 100000, typed(transaction.TaxReverse))))},
 		{Name: "franchise", Draft: set(with(draft("F2026-005", business(), service(item("Cours", 1, 30000, typed(transaction.TaxExempt)))),
-			func(d *country.Draft) { d.Supplier.TaxNumber = "732829320" }), "vat_regime", "FRANCHISE")},
+			func(d *country.Draft) { d.Supplier.TaxNumber = "732829320" }), "vat_regime", "franchise")},
 		{Name: "dollars", Draft: dollars(draft("F2026-006", business(), item("Machine", 1, 99999, vat("20"))))},
 		{Name: "UBL", Draft: set(invoice("F2026-007"), "format", "UBL")},
 		{Name: "UBL credit", Draft: set(correct(transaction.Credit, draft("F2026-C7", business(), plain.Transaction.Items...), plain), "format", "UBL")},

@@ -201,16 +201,12 @@ func parts(info flowInfo, file []byte) (body []byte, kind string, err error) {
 	}
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
-	mime := "application/xml"
-	if strings.HasSuffix(info.Name, ".pdf") {
-		mime = "application/pdf"
-	}
 	for _, p := range []struct {
 		disposition, kind string
 		content           []byte
 	}{
 		{`form-data; name="flowInfo"`, "application/json", text},
-		{fmt.Sprintf(`form-data; name="file"; filename=%q`, info.Name), mime, file},
+		{fmt.Sprintf(`form-data; name="file"; filename=%q`, info.Name), "application/xml", file},
 	} {
 		to, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {p.disposition}, "Content-Type": {p.kind}})
 		if err == nil {
