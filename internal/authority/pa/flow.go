@@ -69,6 +69,14 @@ type entry struct {
 	Wait  int       `json:"wait,omitempty"` // questions before it is decided
 }
 
+// submission is a file with what is said of it.
+type submission struct {
+	info    shown
+	file    []byte
+	arrived *arrival
+	org     string
+}
+
 // submit takes a file under a new flow; only the call is judged here.
 func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 	info, file, ok := form(w, r)
@@ -86,9 +94,8 @@ func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var answer shown
-	if a.desk.Write(func(b *authority.Book) {
-		answer = a.take(b, info, file, &arrived, turn.Steps[0], r.Header.Get("Organization-Id"))
-	}) != nil {
+	s := submission{info, file, &arrived, r.Header.Get("Organization-Id")}
+	if a.desk.Write(func(b *authority.Book) { answer = a.take(b, s, turn.Steps[0]) }) != nil {
 		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 		return
 	}
@@ -151,17 +158,17 @@ func form(w http.ResponseWriter, r *http.Request) (info shown, file []byte, ok b
 }
 
 // take keeps a flow, and decides it unless the script or its number says later.
-func (a *double) take(b *authority.Book, info shown, file []byte, x *arrival, step authority.Step, org string) shown {
+func (a *double) take(b *authority.Book, s submission, step authority.Step) shown {
 	if step.Outcome == authority.Duplicate {
-		a.plant(b, info, file, x, step.Of, org)
+		a.plant(b, s, step.Of)
 	}
-	e := entry{shown: info, Org: org}
+	e, x := entry{shown: s.info, Org: s.org}, s.arrived
 	e.Type, e.Direction = typeInvoice, "Out"
-	if info.Syntax == "FRR" {
+	if e.Syntax == "FRR" {
 		e.Type = typeReport
 	}
 	e.Ack = &acknowledgement{Status: ackPending}
-	a.keep(b, &e, file)
+	a.keep(b, &e, s.file)
 	switch {
 	case step.Outcome == authority.Suspend:
 		e.Due, e.Wait = e.Submitted.Add(step.Delay), 1
@@ -170,7 +177,7 @@ func (a *double) take(b *authority.Book, info shown, file []byte, x *arrival, st
 	}
 	if e.Wait > 0 {
 		b.Keep("flow/"+e.ID, e)
-		b.Put("pending/"+org, strings.TrimSpace(got(b, "pending/"+org)+" "+e.ID))
+		b.Put("pending/"+e.Org, strings.TrimSpace(got(b, "pending/"+e.Org)+" "+e.ID))
 		return e.shown
 	}
 	a.decide(b, &e, x, step)
@@ -210,14 +217,15 @@ func (a *double) instant(b *authority.Book) time.Time {
 
 // plant registers what a script says is there already: ours from a call before, or
 // another's under the number.
-func (a *double) plant(b *authority.Book, info shown, file []byte, x *arrival, of, org string) {
+func (a *double) plant(b *authority.Book, s submission, of string) {
+	info, file := s.info, s.file
 	if of != authority.OfOurs {
-		info.Tracking = "another-" + x.number
+		info.Tracking = "another-" + s.arrived.number
 		file = []byte(strings.Replace(string(file), "</", "<!-- another --></", 1))
 	}
 	sum := sha256.Sum256(file)
 	info.SHA256 = hex.EncodeToString(sum[:])
-	e := entry{shown: info, Org: org}
+	e := entry{shown: info, Org: s.org}
 	e.Type, e.Direction, e.Ack = typeInvoice, "Out", &acknowledgement{Status: ackPending}
 	a.keep(b, &e, file)
 	other := read(file, info.Syntax)
@@ -257,7 +265,8 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 
 // judge deposits an invoice, or rejects it.
 func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.Step) {
-	flaws := x.flaws(e.Org, e.Rule)
+	x.org = e.Org
+	flaws := x.flaws(e.Rule)
 	key := x.seller.siren + "\x00" + x.number + "\x00" + x.day[:min(4, len(x.day))]
 	if _, taken := b.FindKey(key); taken {
 		flaws = append(flaws, flaw{"DOUBLON", "Facture déjà déposée sous ce numéro"})
@@ -266,16 +275,16 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 		flaws = append(flaws, flaw{"REJ_SEMAN", "rejetée par le scénario de test"})
 	}
 	if len(flaws) > 0 {
-		a.say(b, e.Org, x, "213", flaws)
+		a.say(b, x, "213", flaws)
 		return
 	}
 	b.Register(authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted, Key: key})
-	a.say(b, e.Org, x, "200", nil)
+	a.say(b, x, "200", nil)
 	switch asked := laterStatus.FindStringSubmatch(x.number); {
 	case asked != nil:
-		a.say(b, e.Org, x, "203", nil)
+		a.say(b, x, "203", nil)
 		if asked[1] != "203" {
-			a.say(b, e.Org, x, asked[1], reasonsOf(asked[1]))
+			a.say(b, x, asked[1], reasonsOf(asked[1]))
 		}
 	case x.buyer.siren == prompt:
 		b.Put("later/"+e.Org, strings.TrimSpace(got(b, "later/"+e.Org)+" "+e.ID+"=203="+stamp(e.Updated.Add(2*time.Second))+" "+

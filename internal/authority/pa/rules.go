@@ -20,6 +20,7 @@ type party struct{ siren, siret, address, scheme string }
 
 // arrival is what a file says.
 type arrival struct {
+	org                                       string // whose account it came to
 	number, kind, frame, currency, accounting string
 	day, due                                  string // YYYYMMDD
 	seller, buyer                             party
@@ -192,7 +193,7 @@ func listed(list, code string) bool { return slices.Contains(strings.Fields(list
 
 // flaws are the official rules that everybody breaks first (BR-FR 1.4.0.03), and
 // what a platform knows besides: whose account it is, and who is in the directory.
-func (x *arrival) flaws(org, rule string) (found []flaw) {
+func (x *arrival) flaws(rule string) (found []flaw) {
 	must := func(ok bool, code, text string) {
 		if !ok {
 			found = append(found, flaw{code, text})
@@ -232,7 +233,7 @@ func (x *arrival) flaws(org, rule string) (found []flaw) {
 	seman(x.due == "" || paid || listed("386 500 503", x.kind) || x.due >= x.day, "BR-FR-CO-07 BT-9")
 	seman(!paid || x.paid == x.gross && strings.Trim(x.payable, "0.") == "" && x.due != "", "BR-FR-CO-09 BT-23")
 	seman(x.currency == "EUR" || x.accounting == "EUR", "BR-FR-CO-12 BT-6")
-	must(org == "" || org == x.seller.siren, "EMMET_INC", "Émetteur inconnu: "+x.seller.siren)
+	must(x.org == "" || x.org == x.seller.siren, "EMMET_INC", "Émetteur inconnu: "+x.seller.siren)
 	must(x.known(), "REJ_ADR", "Adresse inconnue de l'annuaire: "+x.buyer.address)
 	return found
 }

@@ -114,7 +114,8 @@ func (a *double) mature(b *authority.Book, org string) {
 			continue
 		}
 		if x, ok := arrivalOf(b, parts[0]); ok {
-			a.say(b, org, &x, parts[1], nil)
+			x.org = org
+			a.say(b, &x, parts[1], nil)
 		}
 	}
 	if joined := strings.Join(left, " "); joined != got(b, "later/"+org) {

@@ -43,54 +43,62 @@ func reasonsOf(code string) []flaw {
 }
 
 // say puts a status into the mailbox of the seller: a flow with a message (CDAR).
-func (a *double) say(b *authority.Book, org string, x *arrival, code string, why []flaw) {
-	e := entry{Org: org}
+func (a *double) say(b *authority.Book, x *arrival, code string, why []flaw) {
+	e := entry{Org: x.org}
 	e.Type, e.Direction, e.Syntax, e.Rule, e.Ack = typeStatus, "In", "CDAR", "B2B", &acknowledgement{Status: ackOk}
 	e.Name = fmt.Sprintf("%s_%s.xml", x.number, code)
 	var n int
 	b.Load("statuses", &n)
 	b.Keep("statuses", n+1)
-	a.keep(b, &e, message(x, code, why, a.now(), n+1))
+	a.keep(b, &e, x.message(code, why, a.now(), n+1))
 }
 
-// message writes a status as the platform's messages are written (CDAR D22B).
-func message(x *arrival, code string, why []flaw, now time.Time, n int) []byte {
-	status := statuses[code]
+// pen writes messages.
+type pen struct{ *xmltree.Writer }
+
+// nested writes a value below names.
+func (w pen) nested(value string, names ...string) {
+	last := len(names) - 1
+	for _, name := range names[:last] {
+		w.Start(name)
+	}
+	w.Leaf(names[last], value)
+	for range last {
+		w.End()
+	}
+}
+
+// moment writes a time in a format of UN/EDIFACT 2379.
+func (w pen) moment(name, value, inner, format string) {
+	w.Start(name)
+	w.Leaf(inner, value, "format", format)
+	w.End()
+}
+
+// message writes a status as platforms write it (CDAR D22B); n tells it from others
+// of the same second.
+func (x *arrival) message(code string, why []flaw, now time.Time, n int) []byte {
 	zone, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		zone = time.UTC
 	}
 	at := now.In(zone).Format("20060102150405")
-	w := xmltree.NewWriter(4 << 10)
+	w := pen{xmltree.NewWriter(4 << 10)}
 	w.Declare()
 	w.Start("rsm:CrossDomainAcknowledgementAndResponse", "xmlns:rsm", spaceAggregates+"CrossDomainAcknowledgementAndResponse:100",
 		"xmlns:ram", spaceAggregates+"ReusableAggregateBusinessInformationEntity:100",
 		"xmlns:qdt", spaceAggregates+"QualifiedDataType:100", "xmlns:udt", spaceAggregates+"UnqualifiedDataType:100")
-	nested := func(value string, names ...string) {
-		for _, name := range names[:len(names)-1] {
-			w.Start(name)
-		}
-		w.Leaf(names[len(names)-1], value)
-		for range names[:len(names)-1] {
-			w.End()
-		}
-	}
-	moment := func(name, value, inner, format string) {
-		w.Start(name)
-		w.Leaf(inner, value, "format", format)
-		w.End()
-	}
 	w.Start("rsm:ExchangedDocumentContext")
-	nested("REGULATED", "ram:BusinessProcessSpecifiedDocumentContextParameter", "ram:ID")
-	nested("urn.cpro.gouv.fr:1p0:CDV:invoice", "ram:GuidelineSpecifiedDocumentContextParameter", "ram:ID")
+	w.nested("REGULATED", "ram:BusinessProcessSpecifiedDocumentContextParameter", "ram:ID")
+	w.nested("urn.cpro.gouv.fr:1p0:CDV:invoice", "ram:GuidelineSpecifiedDocumentContextParameter", "ram:ID")
 	w.End()
 	w.Start("rsm:ExchangedDocument")
 	w.Leaf("ram:ID", fmt.Sprintf("%s_%s_%s_%d#%s_%s", x.number, code, at, n, x.kind, x.day))
 	w.Leaf("ram:Name", x.number+"-CDV-"+code)
-	moment("ram:IssueDateTime", at, "udt:DateTimeString", "204")
-	nested("WK", "ram:SenderTradeParty", "ram:RoleCode")
+	w.moment("ram:IssueDateTime", at, "udt:DateTimeString", "204")
+	w.nested("WK", "ram:SenderTradeParty", "ram:RoleCode")
 	w.Start("ram:IssuerTradeParty")
-	if status.buyer {
+	if statuses[code].buyer {
 		w.Leaf("ram:GlobalID", x.buyer.siren, "schemeID", "0002")
 		w.Leaf("ram:RoleCode", "BY")
 	} else {
@@ -105,16 +113,24 @@ func message(x *arrival, code string, why []flaw, now time.Time, n int) []byte {
 	w.End()
 	w.End()
 	w.End()
+	x.about(w, code, why, at)
+	w.End()
+	return w.Bytes()
+}
+
+// about writes which invoice a status is of, and why.
+func (x *arrival) about(w pen, code string, why []flaw, at string) {
+	status := statuses[code]
 	w.Start("rsm:AcknowledgementDocument")
-	nested("false", "ram:MultipleReferencesIndicator", "udt:Indicator")
+	w.nested("false", "ram:MultipleReferencesIndicator", "udt:Indicator")
 	w.Leaf("ram:TypeCode", status.kind)
-	moment("ram:IssueDateTime", at, "udt:DateTimeString", "204")
+	w.moment("ram:IssueDateTime", at, "udt:DateTimeString", "204")
 	w.Start("ram:ReferenceReferencedDocument")
 	w.Leaf("ram:IssuerAssignedID", x.number)
 	w.Leaf("ram:StatusCode", status.code)
 	w.Leaf("ram:TypeCode", x.kind)
-	moment("ram:ReceiptDateTime", at, "udt:DateTimeString", "204")
-	moment("ram:FormattedIssueDateTime", x.day, "qdt:DateTimeString", "102")
+	w.moment("ram:ReceiptDateTime", at, "udt:DateTimeString", "204")
+	w.moment("ram:FormattedIssueDateTime", x.day, "qdt:DateTimeString", "102")
 	w.Leaf("ram:ProcessConditionCode", code)
 	w.Leaf("ram:ProcessCondition", status.name)
 	w.Start("ram:IssuerTradeParty")
@@ -129,6 +145,4 @@ func message(x *arrival, code string, why []flaw, now time.Time, n int) []byte {
 	}
 	w.End()
 	w.End()
-	w.End()
-	return w.Bytes()
 }
