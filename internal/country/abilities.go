@@ -151,6 +151,10 @@ type News struct {
 	Source   Source    `json:"source"`
 	Severity Severity  `json:"severity"`
 	Message  string    `json:"message"`
+
+	// Refuses, of a period's document with [Periods].Replaces: the authority does not
+	// take what a platform had accepted. It is made anew as a whole.
+	Refuses bool `json:"refuses,omitempty"`
 }
 
 // Refusal is what a refused link means to those behind it in a chain.

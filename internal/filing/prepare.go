@@ -349,17 +349,16 @@ func (d *drafting) learnEnlisted(ctx context.Context) error {
 // assemble loads what is in a period's document.
 func assemble(ctx context.Context, b *batch, o *op) (goOn bool, err error) {
 	err = b.v.s.db.Read(ctx, func(r db.Reader) (err error) {
-		o.gather.Period, err = period.Assemble(r, o.ID, o.Document.Number)
+		o.gather.Period, o.Totals, err = period.Assemble(r, b.v.pack.Periods, o.ID, o.Document.Number)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	if len(o.gather.Period.Sales) == 0 {
+	if o.gather.Period.Count == 0 {
 		b.fail(o, fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "every sale has left the period before its document was made"})
 		return false, nil
 	}
-	o.Totals = period.Totals(o.gather.Period)
 	return true, nil
 }
 
