@@ -99,6 +99,14 @@ func (ch *channel) decided(ctx context.Context, f country.Filing, id string, c c
 	case ackPending:
 		return r, nil
 	case ackOk:
+		var x extra
+		if err := f.Carried(&x); err != nil {
+			return r, err
+		}
+		if x.Syntax == syntaxReport { // what the administration says of it comes days later
+			r.Outcome, r.SHA256, r.Document, r.Format = country.Accepted, f.SHA256, raw, "JSON"
+			return r, nil
+		}
 		return ch.outcome(ctx, f, got, c)
 	case ackError:
 		if got.because(reasonExisting) {

@@ -52,10 +52,10 @@ func unrouted(t *transaction.Transaction, unlisted bool) []fault.Fault {
 	switch routeOf(t, unlisted) {
 	case toConsumers:
 		return []fault.Fault{fault.At("customer", fault.UnsupportedOperation,
-			"is a consumer, nobody, or in no directory of receivers: such sales are told by period (CGI, art. 290), which this service does not do yet")}
+			"is a consumer, nobody, or in no directory of receivers: such a sale is told by period (CGI, art. 290), never as an invoice")}
 	case abroadBusiness:
 		return []fault.Fault{fault.At("customer.address.country_code", fault.UnsupportedOperation,
-			"is not France: such sales are told by period (CGI, art. 290), which this service does not do yet")}
+			"is not France: such a sale is told by period (CGI, art. 290), never as an invoice")}
 	}
 	if t.Customer == nil {
 		return nil

@@ -143,6 +143,8 @@ type extra struct {
 const (
 	syntaxCII = "CII"
 	syntaxUBL = "UBL"
+
+	syntaxReport = "FRR"
 )
 
 // whole is a draft with the customer of the document it corrects, where it names none.
@@ -156,6 +158,9 @@ func whole(in *country.Draft) transaction.Transaction {
 
 // Prepare writes the invoice or the credit note.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
+	if in.Period != nil {
+		return ch.report(&in)
+	}
 	if err := country.Preparable(&in, func() []fault.Fault { return nil }, "France has no document for the operation",
 		"an invoice that the platform has cannot be cancelled; use a credit"); err != nil {
 		return country.Filing{}, err

@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
+	"tributary/internal/country/fr/ereport"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -47,7 +48,12 @@ const (
 	secretClientSecret = "client_secret"
 	secretToken        = "token_url"
 	secretDirectory    = "directory_url"
+	secretPlatform     = "platform_number"
+	secretPlatformName = "platform_name"
 )
+
+// platformUnknown stands in reports for the number of a platform that nobody has set.
+const platformUnknown = "0000"
 
 // Values of the settings.
 const (
@@ -58,7 +64,7 @@ const (
 	firstWave  = "2026-09-01"
 	secondWave = "2027-09-01"
 
-	regimeFranchise = "franchise"
+	regimeFranchise = string(ereport.Franchise)
 )
 
 // Pack is France.
@@ -88,6 +94,7 @@ func Pack() country.Pack {
 	p.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at) }
 	p.Enrol = enrol
 	p.Fetch = fetch()
+	p.Periods = periods()
 	p.Structured = structured
 	p.Imprint = imprint(p.Imprint)
 	p.Files = country.Filed{Of: filed}
@@ -96,6 +103,8 @@ func Pack() country.Pack {
 		{Name: secretClientSecret, Description: "Client secret of this service at the platform"},
 		{Name: secretToken, Description: "Where the platform gives tokens; empty: /oauth/token below the address."},
 		{Name: secretDirectory, Description: "Where the platform's directory is (XP Z12-013, annex B); empty: below the address."},
+		{Name: secretPlatform, Description: "The platform's registration number, four digits: reports name it as their sender."},
+		{Name: secretPlatformName, Description: "The platform's name in reports."},
 	}}
 	return p
 }
@@ -106,7 +115,7 @@ func settings() []country.Setting {
 			Description: "what goes to the platform, UBL or CII; with " + formatFacturX + " it is CII, and the PDF has the very same data inside of it (Factur-X)"},
 		{Key: settingSince, Type: "string", Default: firstWave, Values: []string{firstWave, secondWave},
 			Description: "since when the company must issue electronic invoices: 2026-09-01 for large and mid-size companies, 2027-09-01 for all others; nothing is filed of earlier sales"},
-		{Key: settingRegime, Type: "string", Default: "real_monthly", Values: []string{"real_monthly", "real_quarterly", "simplified", regimeFranchise},
+		{Key: settingRegime, Type: "string", Default: string(ereport.RealMonthly), Values: ereport.Regimes(),
 			Description: "how the company declares VAT; " + regimeFranchise + ": it charges none (art. 293 B du CGI)"},
 		{Key: settingDebits, Type: "boolean", Default: false,
 			Description: "the company has chosen to owe the VAT of services when it invoices (option pour les débits), not when it is paid"},
@@ -153,11 +162,14 @@ func facts() country.Facts {
 		Derivations: append([]string{
 			"A SIREN is read from entity_number (SIREN or SIRET), from a VAT number, or from an address of scheme 0225.",
 			"A sale goes to the platform as an invoice (B2B) when the customer is a business whose address is in France, overseas departments included.",
+			"Other sales are gathered (CGI, art. 290): those to consumers by day, currency and category, those to businesses abroad one by one; a business in no directory is told like a consumer.",
 			"The processing frame (BT-23) is B of goods, S of services, M of both; 1 of what is to be paid, 2 of what is paid.",
 		}, country.DerivationRules()...),
 		Obligations: []country.Obligation{
 			{Since: firstWave, Whom: "large and mid-size companies: invoices to businesses in France", Source: "CGI, art. 289 bis; law 2023-1322, art. 91"},
 			{Since: secondWave, Whom: "all companies: invoices to businesses in France", Source: "CGI, art. 289 bis; law 2023-1322, art. 91"},
+			{Since: firstWave, Whom: "large and mid-size companies: reports of sales to consumers and abroad", Source: "CGI, art. 290"},
+			{Since: secondWave, Whom: "all companies: reports of sales to consumers and abroad", Source: "CGI, art. 290"},
 		},
 		Penalties: []country.Penalty{
 			{Since: firstWave, What: "an invoice that is not electronic", Penalty: "15 € each, at most 15,000 € a year", Source: "CGI, art. 1737, III"},

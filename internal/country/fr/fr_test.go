@@ -135,7 +135,24 @@ func cases() []packtest.Case {
 
 func TestEveryScriptOfEveryPack(t *testing.T) {
 	packtest.Exercise(t, pack(), packtest.Options{Cases: cases(), Credentials: credentials(),
-		Abilities: packtest.Abilities{Mailbox: "-205", MailboxNews: true}})
+		Abilities: packtest.Abilities{Mailbox: "-205", MailboxNews: true, Gathers: gathers()}})
+}
+
+// gathers are sales of one period that are told by report.
+func gathers() []country.Draft {
+	return []country.Draft{
+		draft("B2C-1", nil, item("Café", 2, 1000, vat("20"))),
+		draft("B2C-2", person(), item("Livre", 1, 2000, vat("5.5")), service(item("Repas", 1, 3000, vat("10")))),
+		draft("INT-1", german(), item("Machine", 1, 99999, typed(transaction.TaxIntraEU))),
+		with(coffee("UNL-1", business()), func(d *country.Draft) { d.Learned = `{"unlisted":true}` }),
+	}
+}
+
+// german is a business in another member state.
+func german() *transaction.Party {
+	b := in(business(), "DE", "10115", "Berlin")
+	b.EntityNumber, b.TaxNumber = "", "DE136695976"
+	return b
 }
 
 var nobody = &http.Client{}

@@ -175,7 +175,10 @@ func (ch *channel) submit(ctx context.Context, f country.Filing, c country.Crede
 	if err := f.Carried(&x); err != nil {
 		return got, nil, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 	}
-	info := flowInfo{Syntax: x.Syntax, Name: x.Name, Profile: "CIUS", Rule: x.Rule, Tracking: f.DedupeKey, SHA256: f.SHA256}
+	info := flowInfo{Syntax: x.Syntax, Name: x.Name, Rule: x.Rule, Tracking: f.DedupeKey, SHA256: f.SHA256}
+	if x.Syntax != syntaxReport {
+		info.Profile = "CIUS"
+	}
 	body, kind, err := parts(info, f.Report)
 	if err != nil {
 		return got, nil, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
