@@ -64,6 +64,9 @@ func printPeriods(w *tabwriter.Writer, list []server.Period) {
 		if p.LastDay != p.FirstDay {
 			days += " to " + p.LastDay
 		}
+		if p.Report != "" {
+			days += ", " + p.Report
+		}
 		if p.Overdue {
 			state += ", overdue"
 		}
@@ -71,6 +74,6 @@ func printPeriods(w *tabwriter.Writer, list []server.Period) {
 			next = p.Next.UTC().Format(time.RFC3339)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.ID, p.SupplierID, p.Country, days, p.Sales,
-			client.Money(p.Gross, p.Currency), state, p.Deadline.UTC().Format(time.RFC3339), next)
+			client.Money(p.Gross, p.Currency), state, p.DueDay, next)
 	}
 }

@@ -151,6 +151,10 @@ type News struct {
 	Source   Source    `json:"source"`
 	Severity Severity  `json:"severity"`
 	Message  string    `json:"message"`
+
+	// Refuses, of a period's document with [Periods].Replaces: the authority does not
+	// take what a platform had accepted. It is made anew as a whole.
+	Refuses bool `json:"refuses,omitempty"`
 }
 
 // Refusal is what a refused link means to those behind it in a chain.
@@ -170,6 +174,20 @@ type Annuller interface {
 	// Annul asks for it. An error means that it is not known whether the authority
 	// took the request; asking again does no harm.
 	Annul(ctx context.Context, f Filing, a Annulment, c Credentials) (Annulled, error)
+}
+
+// Learner is the optional ability of a [Channel] whose documents depend on what
+// somebody else knows: a directory of buyers. It is asked before a draft is gathered
+// or prepared, and again where the program ended before that was stored.
+type Learner interface {
+	// Learn asks. An error means "not known": the lane rests, and nothing is made.
+	Learn(ctx context.Context, in Draft, c Credentials) (Learned, error)
+}
+
+// Learned is what came of it.
+type Learned struct {
+	Text     string        // [Draft].Learned, the pack's own words
+	Warnings []fault.Fault // of the result
 }
 
 // Annulment says why.

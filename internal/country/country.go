@@ -177,6 +177,8 @@ type Draft struct {
 	Credentials Credentials
 
 	Sequence int64 // with [Pack].Sequence: drawn for this draft, never before and never again
+
+	Learned string // with a [Learner]: what it learned for this draft
 }
 
 // Original is what is known of a corrected document.

@@ -91,7 +91,9 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 		if said == adoption.Adopt {
 			asked.Number = number
 		}
-		gaps, err = adoption.Find(r, v.lane.at, asked)
+		if o.gather.Period == nil || !v.lane.pack.Periods.Replaces { // such a document takes the place of whatever is there
+			gaps, err = adoption.Find(r, v.lane.at, asked)
+		}
 		return err
 	})
 	gaps = slices.DeleteFunc(gaps, func(g adoption.Gap) bool { return v.spoken[g.Key()] })

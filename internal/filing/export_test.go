@@ -29,6 +29,9 @@ const (
 // EarlierAtMost lowers the limit of what a correction is handed of others.
 func (s *Service) EarlierAtMost(bytes int64) { s.earlierMax = bytes }
 
+// TellAtOnce lowers how many sales of a period are told in one commit.
+func (s *Service) TellAtOnce(sales int) { s.periods.AtOnce = sales }
+
 // What may be in work at the same time, in bytes of bodies.
 const (
 	TakenBytesMax    = takenBytesMax

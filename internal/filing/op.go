@@ -23,6 +23,7 @@ type op struct {
 	progress
 	refs   correction.References
 	gather period.Gathering
+	learns string // what the channel learned for its draft
 
 	filing     country.Filing
 	receipt    country.Receipt

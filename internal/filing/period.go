@@ -25,8 +25,8 @@ func (s *Service) closePeriods(ctx context.Context) {
 func (s *Service) closePeriod(ctx context.Context, lease *lease.Lease[period.Row]) {
 	for more := true; more && ctx.Err() == nil; {
 		err := s.db.Write(ctx, func(tx *db.Tx) error {
-			own, err := s.periods.Next(tx, lease)
-			if more = own != nil; err != nil || !more {
+			own, goOn, err := s.periods.Next(tx, lease)
+			if more = goOn; err != nil || own == nil {
 				return err
 			}
 			return s.storeOwn(tx, own)

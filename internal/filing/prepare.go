@@ -26,6 +26,8 @@ type drafting struct {
 	head      int64           // position of the head as stored
 	enlisted  map[string]bool // operations that are in a period already; nil: nobody has looked
 	numbers   series.Span     // of the endpoint's sequence, drawn and not given out
+
+	unanswered bool // somebody was asked what a draft depends on, and did not answer
 }
 
 // prepare builds the filing of a received operation in memory, or finds out
@@ -63,6 +65,9 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 			return nil
 		}
 		b.ready = append(b.ready, o) // documents only
+		return nil
+	}
+	if !d.learn(ctx, o) {
 		return nil
 	}
 	if goOn, err := d.gather(ctx, o); err != nil || !goOn {
@@ -254,6 +259,40 @@ func isFiled(v *visit, o *op) bool {
 	return !o.unfiled
 }
 
+// learn asks whoever knows what the draft depends on. False: nobody answers; the
+// operation stays due, and the lane rests.
+func (d *drafting) learn(ctx context.Context, o *op) bool {
+	v := d.b.v
+	learner, ok := v.lane.channel.(country.Learner)
+	if !ok || o.Kind == transaction.Period || v.held != nil || v.health.paused {
+		return true
+	}
+	if d.unanswered {
+		return false
+	}
+	var said country.Learned
+	err := country.Safely("learn what a draft depends on", func() (err error) {
+		call, cancel := context.WithTimeout(ctx, learnFor)
+		defer cancel()
+		said, err = learner.Learn(call, draftOf(v, o), v.lane.creds)
+		return err
+	})
+	switch {
+	case err == nil:
+		o.learns, o.Warnings = said.Text, append(o.Warnings, said.Warnings...)
+		return true
+	case errors.Is(err, country.ErrCredentials):
+		v.pause(err)
+	default:
+		v.failed(err)
+	}
+	d.unanswered = true
+	return false
+}
+
+// learnFor bounds one question that a draft depends on.
+const learnFor = 30 * time.Second
+
 // gather decides whether an operation is filed by itself, and loads what is in a
 // period's document. False: nothing is drafted.
 func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
@@ -310,17 +349,16 @@ func (d *drafting) learnEnlisted(ctx context.Context) error {
 // assemble loads what is in a period's document.
 func assemble(ctx context.Context, b *batch, o *op) (goOn bool, err error) {
 	err = b.v.s.db.Read(ctx, func(r db.Reader) (err error) {
-		o.gather.Period, err = period.Assemble(r, o.ID, o.Document.Number)
+		o.gather.Period, o.Totals, err = period.Assemble(r, b.v.lane.pack.Periods, o.ID, o.Document.Number)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	if len(o.gather.Period.Sales) == 0 {
+	if o.gather.Period.Count == 0 {
 		b.fail(o, fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "every sale has left the period before its document was made"})
 		return false, nil
 	}
-	o.Totals = period.Totals(o.gather.Period)
 	return true, nil
 }
 
@@ -401,7 +439,7 @@ func draftOf(v *visit, o *op) country.Draft {
 	return country.Draft{
 		OperationID: o.ID, UniqueNumber: o.UniqueNumber(), Transaction: *o.Document, Totals: o.Totals,
 		Supplier: v.lane.supplier, Original: o.refs.Original, Shares: o.refs.Shares, Period: o.gather.Period, Location: v.lane.location, Now: v.s.db.Wall(),
-		Live: o.Live, Late: v.lease.Row.failures > 0, Credentials: v.lane.creds,
+		Live: o.Live, Learned: o.learns, Late: v.lease.Row.failures > 0, Credentials: v.lane.creds,
 	}
 }
 

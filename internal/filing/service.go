@@ -124,9 +124,10 @@ func New(cfg Config) *Service {
 		Intake: admission.New(cfg.DB, cfg.Log, cfg.Backlog),
 		Series: series.Store{DB: cfg.DB, Atlas: cfg.Atlas, Companies: cfg.Companies},
 		cfg:    cfg, db: cfg.DB, log: cfg.Log, life: life, begun: cfg.DB.Now(), room: turnstile.NewParts(workBytesMax, endpointBytesMax), suspectsAfter: suspectsAfterDefault,
-		periods: &period.Periods{DB: cfg.DB, Atlas: cfg.Atlas, Cycle: life, Alerts: cfg.Alerts},
+		periods: &period.Periods{DB: cfg.DB, Atlas: cfg.Atlas, Cycle: life, Alerts: cfg.Alerts, AtOnce: period.AtOnceDefault},
 		pauses:  pauses,
 	}
+	life.OfSales = s.periods.Said
 	s.submits = db.NewIntake(cfg.DB, s.store)
 	return s
 }

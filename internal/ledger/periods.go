@@ -19,12 +19,14 @@ type Period struct {
 	Live       bool             `json:"live"`
 	Currency   string           `json:"currency_code"`
 	Cadence    string           `json:"cadence"`
+	Report     string           `json:"report"`    // which of several about the same days; "" where there is one
 	FirstDay   string           `json:"first_day"` // both in the supplier's time zone
 	LastDay    string           `json:"last_day"`
 	Sales      int64            `json:"sales"`
 	Gross      int64            `json:"total_amount"`
 	EndsAt     time.Time        `json:"ends_at"`
-	Deadline   time.Time        `json:"due_by"` // the law's
+	Deadline   time.Time        `json:"due_by"`  // the law's
+	DueDay     string           `json:"due_day"` // the last one on which it is in time, where the supplier is
 	State      PeriodState      `json:"state"`
 	Overdue    bool             `json:"overdue"`
 	Next       *time.Time       `json:"next_at"` // when something is done about it by itself; nil: nothing is left to do
@@ -71,9 +73,13 @@ type PeriodFilter struct {
 	After                string // id of the last one seen
 }
 
-const periodColumns = `p.period_id, p.client_id, p.supplier_id, p.country, p.live, p.currency, p.cadence, p.first_day, p.last_day, p.sales, p.gross,
-	p.ends_at, p.deadline_at, p.closed_at IS NOT NULL, p.failures, p.due_at,
-	EXISTS (SELECT 1 FROM period_entries e WHERE e.period_id = p.period_id AND e.document_id IS NULL AND e.left_at IS NULL),
+// A period whose documents take each other's place is not filed while it has changed
+// since the accepted one was made.
+const periodColumns = `p.period_id, p.client_id, p.supplier_id, p.country, p.live, p.currency, p.cadence, p.report, p.first_day, p.last_day, p.sales, p.gross,
+	p.zone, p.ends_at, p.deadline_at, p.closed_at IS NOT NULL, p.failures, p.due_at,
+	CASE WHEN NOT p.replaces THEN EXISTS (SELECT 1 FROM period_entries e WHERE e.period_id = p.period_id AND e.document_id IS NULL AND e.left_at IS NULL)
+		WHEN EXISTS (SELECT 1 FROM period_documents d WHERE d.period_id = p.period_id AND d.state = 'accepted')
+		THEN p.revision > (SELECT max(d.revision) FROM period_documents d WHERE d.period_id = p.period_id AND d.state = 'accepted') ELSE p.sales > 0 END,
 	EXISTS (SELECT 1 FROM period_documents d WHERE d.period_id = p.period_id AND d.state = 'open')`
 
 // Periods lists periods, newest first, and where to go on.
@@ -108,12 +114,16 @@ func Periods(r db.Reader, f PeriodFilter) (list []Period, next string, err error
 
 func scanPeriod(scan func(...any) error, now time.Time) (p Period, err error) {
 	var ends, deadline, failures int64
+	var zone string
 	var closed, waiting, open bool
 	var due time.Time
-	err = scan(&p.ID, &p.ClientID, &p.SupplierID, &p.Country, &p.Live, &p.Currency, &p.Cadence, &p.FirstDay, &p.LastDay,
+	err = scan(&p.ID, &p.ClientID, &p.SupplierID, &p.Country, &p.Live, &p.Currency, &p.Cadence, &p.Report, &p.FirstDay, &p.LastDay,
 		&p.Sales, &p.Gross,
-		&ends, &deadline, &closed, &failures, db.NullInstant(&due), &waiting, &open)
+		&zone, &ends, &deadline, &closed, &failures, db.NullInstant(&due), &waiting, &open)
 	p.EndsAt, p.Deadline = db.FromMicros(ends), db.FromMicros(deadline)
+	if where, unknown := time.LoadLocation(zone); unknown == nil {
+		p.DueDay = p.Deadline.Add(-1).In(where).Format(time.DateOnly)
+	}
 	switch {
 	case !closed:
 		p.State = PeriodOpen
@@ -157,7 +167,7 @@ func PeriodOf(r db.Reader, id, after string, limit int) (p Period, sales []Perio
 	sales, err = db.Collect(r, func(scan func(...any) error) (s PeriodSale, err error) {
 		return s, scan(&s.OperationID, &s.TransactionID, &s.Number, &s.Gross, &s.Document, &s.LeftBy)
 	}, `SELECT e.operation_id, e.transaction_id, e.number, e.gross, coalesce(d.number, ''), coalesce(e.left_by, '') FROM period_entries e
-		LEFT JOIN period_documents d ON d.operation_id = e.document_id
+		LEFT JOIN period_documents d ON d.operation_id = e.document_id AND d.state <> 'failed'
 		WHERE e.period_id = $1 AND e.operation_id > $2 ORDER BY e.operation_id LIMIT $3`, id, after, limit+1)
 	if err != nil {
 		return p, nil, "", fmt.Errorf("read the sales of a period: %w", err)

@@ -48,6 +48,9 @@ type Cycle struct {
 	Alerts    *alert.Alerts
 	Log       *slog.Logger
 	Pauses    exchange.Ladder // between looks that brought nothing
+
+	// OfSales passes on what is said of the document of a period to its sales; false: it is none.
+	OfSales func(tx *db.Tx, about Subject, news []country.News) (bool, error)
 }
 
 // Subject is the operation of which something is said.
@@ -83,6 +86,12 @@ var insertNews = db.Insert{
 // Append stores what is new of what was said, and answers how much that was.
 // A problem is told to a person.
 func (c *Cycle) Append(tx *db.Tx, about Subject, news []country.News) (added int, err error) {
+	list, err := c.append(tx, about, news)
+	return len(list), err
+}
+
+// append answers what is new.
+func (c *Cycle) append(tx *db.Tx, about Subject, news []country.News) (added []country.News, err error) {
 	for _, n := range news {
 		n = c.kept(n)
 		fresh, err := c.insert(tx, []Subject{about}, n)
@@ -92,7 +101,7 @@ func (c *Cycle) Append(tx *db.Tx, about Subject, news []country.News) (added int
 		if !fresh[about.ID] {
 			continue
 		}
-		added++
+		added = append(added, n)
 		if n.Severity == country.Problem {
 			err := c.Alerts.RaiseIn(tx, alert.OutcomeContested, about.ID,
 				strings.TrimSpace(fmt.Sprintf("%s says of operation %s: %s %s %s", n.Source, about.ID, n.Code, n.Name, n.Message)))
@@ -111,11 +120,10 @@ func Count(r db.Reader, operationID, code string, after time.Time) (n int64, err
 	return n, err
 }
 
-// TellAll adds one entry of the authority's to the life cycles of several
+// TellAll adds one entry, of the authority's where it says nothing else, to the life cycles of several
 // operations, once, and answers their events. One that has not ended yet tells
 // with its end.
 func (c *Cycle) TellAll(tx *db.Tx, subjects []Subject, n country.News) (events []webhook.Event, err error) {
-	n.Source = country.FromAuthority
 	fresh, err := c.insert(tx, subjects, c.kept(n))
 	if err != nil {
 		return nil, err
@@ -192,11 +200,16 @@ func Updated(about Subject, entries int) (list []webhook.Event) {
 
 // Announce stores news and, of a success, its events.
 func (c *Cycle) Announce(tx *db.Tx, about Subject, news []country.News) error {
-	added, err := c.Append(tx, about, news)
+	added, err := c.append(tx, about, news)
 	if err != nil || !about.Succeeded {
 		return err
 	}
-	return c.Hooks.Notify(tx, Updated(about, added)...)
+	if c.OfSales != nil { // nobody is told of a period's document by itself
+		if of, err := c.OfSales(tx, about, added); of || err != nil {
+			return err
+		}
+	}
+	return c.Hooks.Notify(tx, Updated(about, len(added))...)
 }
 
 // Said answers the events of everything that was said so far of operations that

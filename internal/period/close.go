@@ -26,10 +26,10 @@ const (
 // refused, and when a sale has left an accepted one.
 var Queue = &lease.Queue[Row]{
 	Table: "periods", ID: "period_id", Key: "place",
-	Columns: "client_id, supplier_id, country, live, currency, cadence, first_day",
+	Columns: "client_id, supplier_id, country, live, currency, cadence, report, first_day, replaces",
 	Scan: func(scan func(...any) error) (p Row, err error) {
 		var live bool
-		err = scan(&p.at.Scope, &p.at.SupplierID, &p.at.Code, &live, &p.currency, &p.cadence, &p.firstDay)
+		err = scan(&p.at.Scope, &p.at.SupplierID, &p.at.Code, &live, &p.currency, &p.cadence, &p.report, &p.firstDay, &p.replaces)
 		p.at.Live = country.Live(live)
 		return p, err
 	},
@@ -44,26 +44,38 @@ const pauseMax = 2 * retryMost
 
 // Row is what a claim reads of a period.
 type Row struct {
-	at                          operation.Place
-	currency, cadence, firstDay string
+	at                                  operation.Place
+	currency, cadence, report, firstDay string
+	replaces                            bool
 }
 
-// Next closes a period and makes the next operation that it needs; nil: there is
-// none, and the period was given back.
+// Next closes a period and makes the next operation that it needs, or tells some of
+// its sales what became of their document. No more: there is nothing to do, and the
+// period was given back.
 //
 // Failure policy: the commit that makes a document's operation also gives the
 // sales to it, under the lease of the period and the lock of the supplier's
 // periods. So a sale is in one document whenever the process ends: what no
 // document has is taken up by the next holder, and a document that was made is
 // filed like everything else, exactly once.
-func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
+func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (own *Own, more bool, err error) {
 	row := lease.Row
 	if err := lockPeriods(tx, row.at.Scope, row.at.SupplierID); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := lease.Guard(tx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	if more, err := p.tellMore(tx, lease.ID); more || err != nil {
+		return nil, more, err
+	}
+	own, err = p.next(tx, lease)
+	return own, own != nil, err
+}
+
+// next makes the next operation; nil: there is none, and the period was given back.
+func (p *Periods) next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
+	row := lease.Row
 	pack, known := p.Atlas.Pack(row.at.Code)
 	if !known || pack.Periods == nil {
 		return nil, lease.Finish(tx, tx.Now().Add(time.Hour)) // not in this program; another node, or the next version, has it
@@ -75,6 +87,9 @@ func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
 	}
 	if pause.After(tx.Now()) && pause.Before(tx.Now().Add(pauseMax)) { // whatever woke it: what was refused a moment ago would be refused again
 		return nil, lease.Finish(tx, pause)
+	}
+	if row.replaces {
+		return p.nextReplacing(tx, lease, pack.Periods)
 	}
 	if own, rests, err := p.rests(tx, lease); err != nil || rests || own != nil {
 		return own, err
@@ -130,18 +145,10 @@ func nextSales(tx *db.Tx, period string, limits *country.Periods) ([]sized, erro
 // makeDocument gives sales to a new document. number is the one under which the
 // authority holds it; "": it is a new one.
 func (p *Periods) makeDocument(tx *db.Tx, lease *lease.Lease[Row], sales []sized, number string) (*Own, error) {
-	own, err := p.newOwn(lease, transaction.Period)
+	own, err := p.newDocument(tx, lease, number)
 	if err != nil {
 		return nil, err
 	}
-	if own.Number = number; number == "" {
-		if own.Number, err = freeNumber(tx, lease.Row); err != nil {
-			return nil, err
-		}
-	}
-	own.body["transaction_number"] = own.Number
-	own.body["currency_code"] = lease.Row.currency
-	own.body["supplier"] = map[string]any{"id": lease.Row.at.SupplierID}
 	var gross int64
 	given := make([][]any, len(sales))
 	for i, e := range sales {
@@ -154,20 +161,41 @@ func (p *Periods) makeDocument(tx *db.Tx, lease *lease.Lease[Row], sales []sized
 		given); err != nil {
 		return nil, fmt.Errorf("give sales to a document: %w", err)
 	}
-	row := []any{own.ID, lease.ID, own.TransactionID, nil, own.Number, docOpen, len(sales), gross, db.Micros(tx.Now())}
+	row := []any{own.ID, lease.ID, own.TransactionID, nil, own.Number, docOpen, 0, len(sales), gross, db.Micros(tx.Now())}
 	return own, tx.Insert("period_documents", documentColumns, row)
 }
 
-const documentColumns = "operation_id,period_id,transaction_id,withdraws,number,state,sales,gross,made_at"
+const documentColumns = "operation_id,period_id,transaction_id,withdraws,number,state,revision,sales,gross,made_at"
+
+// newDocument is the operation of a period's document.
+func (p *Periods) newDocument(tx *db.Tx, lease *lease.Lease[Row], number string) (*Own, error) {
+	own, err := p.newOwn(lease, transaction.Period)
+	if err != nil {
+		return nil, err
+	}
+	if own.Number = number; number == "" {
+		if own.Number, err = freeNumber(tx, lease.Row); err != nil {
+			return nil, err
+		}
+	}
+	own.body["transaction_number"] = own.Number
+	own.body["currency_code"] = lease.Row.currency
+	own.body["supplier"] = map[string]any{"id": lease.Row.at.SupplierID}
+	return own, nil
+}
 
 // documentNumber names the n-th document of a period: D20261116-MXN-1,
-// W20261116-MXN-1, M202611-MXN-1.
+// W20261116-MXN-1, M202611-MXN-1, T20261111-EUR-1, B202611-EUR-1; of a report
+// "payments" PM202611-EUR-1.
 func documentNumber(p Row, n int64) string {
-	day := strings.ReplaceAll(p.firstDay, "-", "")
-	if p.cadence == string(country.Monthly) {
+	day, letter := strings.ReplaceAll(p.firstDay, "-", ""), strings.ToUpper(p.cadence[:1])
+	switch country.Cadence(p.cadence) {
+	case country.Monthly:
 		day = day[:6]
+	case country.TwoMonthly:
+		day, letter = day[:6], "B"
 	}
-	return fmt.Sprintf("%s%s-%s-%d", strings.ToUpper(p.cadence[:1]), day, strings.ToUpper(p.currency), n)
+	return fmt.Sprintf("%s%s%s-%s-%d", strings.ToUpper(p.report[:min(1, len(p.report))]), letter, day, strings.ToUpper(p.currency), n)
 }
 
 // pendingWithdrawal is an accepted document that a sale has left.
@@ -196,7 +224,7 @@ func (p *Periods) makeWithdrawal(tx *db.Tx, lease *lease.Lease[Row], of pendingW
 	own.Reference = of.transactionID
 	own.body["reference_transaction_id"] = of.transactionID
 	own.body["reason"] = reason
-	row := []any{own.ID, lease.ID, own.TransactionID, of.id, of.number, docOpen, 0, 0, db.Micros(tx.Now())}
+	row := []any{own.ID, lease.ID, own.TransactionID, of.id, of.number, docOpen, 0, 0, 0, db.Micros(tx.Now())}
 	return own, tx.Insert("period_documents", documentColumns, row)
 }
 
@@ -225,7 +253,7 @@ func (p *Periods) newOwn(lease *lease.Lease[Row], kind transaction.Kind) (*Own, 
 	if err != nil {
 		return nil, fmt.Errorf("make an operation id: %w", err)
 	}
-	own := &Own{ID: id.String(), TransactionID: "period:" + id.String(), Kind: kind, At: lease.Row.at,
+	own := &Own{ID: id.String(), TransactionID: ownPrefix + id.String(), Kind: kind, At: lease.Row.at,
 		Date: p.DB.Wall().UTC().Truncate(time.Second)}
 	own.body = map[string]any{"country_code": own.At.Code, "transaction_id": own.TransactionID,
 		"transaction_date": own.Date.Format(time.RFC3339)}

@@ -39,6 +39,8 @@ type Ended struct {
 // document is one of the service's own operations for periods that has ended.
 type document struct {
 	id, periodID, number, withdraws string
+	sales                           int64
+	replaces                        bool // the one before it, as a whole
 	end                             Ended
 }
 
@@ -55,8 +57,8 @@ func (p *Periods) End(tx *db.Tx, at operation.Place, ends []Ended) (own map[stri
 		}
 	}
 	list, err := db.Collect(tx, func(scan func(...any) error) (d document, err error) {
-		return d, scan(&d.id, &d.periodID, &d.number, &d.withdraws)
-	}, "SELECT operation_id, period_id, number, coalesce(withdraws, '') FROM period_documents WHERE "+p.DB.In("operation_id", "$1")+" ORDER BY operation_id", db.Strings(ids))
+		return d, scan(&d.id, &d.periodID, &d.number, &d.withdraws, &d.sales, &d.replaces)
+	}, "SELECT d.operation_id, d.period_id, d.number, coalesce(d.withdraws, ''), d.sales, p.replaces FROM period_documents d JOIN periods p ON p.period_id = d.period_id WHERE "+p.DB.In("d.operation_id", "$1")+" ORDER BY d.operation_id", db.Strings(ids))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for documents of periods: %w", err)
 	}
@@ -101,8 +103,7 @@ func takeOut(tx *db.Tx, o *operation.Operation) error {
 		return fmt.Errorf("take %s out of its period: %w", o.ReferenceID, err)
 	}
 	for _, e := range gone {
-		if err := tx.Exec("UPDATE periods SET sales = sales - 1, gross = gross - $2 WHERE period_id = $1", e.period,
-			e.gross); err != nil {
+		if err := count(tx, e.period, -1, -e.gross); err != nil {
 			return err
 		}
 		if err := hurryPeriod(tx, e.period, tx.Now()); err != nil {
@@ -114,43 +115,45 @@ func takeOut(tx *db.Tx, o *operation.Operation) error {
 
 // endDocument tells the sales of a document what became of it. One that was
 // refused gives them back: the period makes it anew, with what is right by then.
-func (p *Periods) endDocument(tx *db.Tx, d document) ([]webhook.Event, error) {
-	sales, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NULL", d.id)
-	if err != nil {
-		return nil, err
-	}
-	now := db.Micros(tx.Now())
+func (p *Periods) endDocument(tx *db.Tx, d document) (events []webhook.Event, err error) {
+	now, r := db.Micros(tx.Now()), d.end.Receipt
 	if d.end.Success {
-		r := d.end.Receipt
-		err := firstOf(
-			tx.Exec("UPDATE period_documents SET state = $2, authority_id_1 = $3, authority_id_2 = $4, ended_at = $5 WHERE operation_id = $1", d.id, docAccepted, r.AuthorityID1, r.AuthorityID2, now),
-			tx.Exec("UPDATE period_entries SET authority_id_1 = $2, authority_id_2 = $3 WHERE document_id = $1 AND authority_id_1 IS NULL", d.id, db.Null(r.AuthorityID1), db.Null(r.AuthorityID2)),
-			tx.Exec(`UPDATE periods SET failures = 0, retry_at = NULL WHERE period_id = $1
-				AND NOT EXISTS (SELECT 1 FROM period_entries e WHERE e.period_id = $1 AND e.document_id IS NULL AND e.left_at IS NULL)`, d.periodID),
-			hurryPeriod(tx, d.periodID, tx.Now()), // a sale may have left while it was on its way
-		)
-		if err != nil {
+		if err := d.accept(tx); err != nil {
 			return nil, err
 		}
-		return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, At: d.end.Receipt.At, Code: filed,
-			Name: "The period's document is accepted", Severity: country.Info,
-			Message: strings.TrimSpace("document " + d.number + " " + r.AuthorityID1)})
-	}
-	if err := firstOf(
-		tx.Exec("UPDATE period_documents SET state = $2, ended_at = $3 WHERE operation_id = $1", d.id, docFailed, now),
-		tx.Exec("UPDATE period_entries SET document_id = NULL WHERE document_id = $1", d.id),
-		retryPeriod(tx, d.periodID),
-	); err != nil || len(sales) == 0 {
-		return nil, err
+		err := tx.Exec("UPDATE period_documents SET state = $2, authority_id_1 = $3, authority_id_2 = $4, ended_at = $5 WHERE operation_id = $1", d.id, docAccepted, r.AuthorityID1, r.AuthorityID2, now)
+		if err == nil && !d.replaces {
+			err = firstOf(
+				tx.Exec("UPDATE period_entries SET authority_id_1 = $2, authority_id_2 = $3 WHERE document_id = $1 AND authority_id_1 IS NULL", d.id, db.Null(r.AuthorityID1), db.Null(r.AuthorityID2)),
+				tx.Exec(`UPDATE periods SET failures = 0, retry_at = NULL WHERE period_id = $1
+					AND NOT EXISTS (SELECT 1 FROM period_entries e WHERE e.period_id = $1 AND e.document_id IS NULL AND e.left_at IS NULL)`, d.periodID),
+			)
+		}
+		if err == nil {
+			err = hurryPeriod(tx, d.periodID, tx.Now()) // a sale may have left while it was on its way
+		}
+		if err == nil {
+			events, _, err = p.tell(tx, d, country.News{Key: d.id, At: r.At, Code: filed,
+				Name: "The period's document is accepted", Severity: country.Info,
+				Message: strings.TrimSpace("document " + d.number + " " + r.AuthorityID1)})
+		}
+		return events, err
 	}
 	why := reasonsOf(d.end.Faults)
-	if err := p.Alerts.RaiseIn(tx, alert.PeriodRefused, d.periodID,
-		fmt.Sprintf("document %s of %s was not accepted: %s; it is created again", d.number, fault.Count(len(sales), "sale"), why)); err != nil {
-		return nil, err
-	}
-	return p.Cycle.TellAll(tx, sales, country.News{Key: d.id, Code: refused,
+	events, sales, err := p.tell(tx, d, country.News{Key: d.id, Code: refused,
 		Name: "The period's document was not accepted", Severity: country.Problem,
 		Message: "document " + d.number + ": " + why + "; it is made anew"})
+	if err == nil {
+		err = firstOf(
+			tx.Exec("UPDATE period_documents SET state = $2, ended_at = $3 WHERE operation_id = $1", d.id, docFailed, now),
+			d.giveBack(tx),
+			retryPeriod(tx, d.periodID),
+		)
+	}
+	if err == nil && sales > 0 {
+		err = p.raise(tx, d, why)
+	}
+	return events, err
 }
 
 // endWithdrawal gives the sales that stay back to the period, which makes a new document of them.
@@ -165,7 +168,7 @@ func (p *Periods) endWithdrawal(tx *db.Tx, d document) ([]webhook.Event, error) 
 				fmt.Sprintf("document %s could not be withdrawn, although a sale has left it: %s; it is tried again", d.number, why)),
 		)
 	}
-	gone, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NOT NULL", d.withdraws)
+	gone, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NOT NULL ORDER BY o.operation_id", d.withdraws)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +206,10 @@ func retryPeriod(tx *db.Tx, period string) error {
 }
 
 // subjects are the sales of a document.
-func subjects(tx *db.Tx, where, document string) ([]lifecycle.Subject, error) {
+func subjects(tx *db.Tx, where string, args ...any) ([]lifecycle.Subject, error) {
 	list, err := db.Collect(tx, func(scan func(...any) error) (s lifecycle.Subject, err error) {
 		return s, scan(&s.ID, &s.Scope, &s.TransactionID, &s.Succeeded)
-	}, "SELECT o.operation_id, o.client_id, o.transaction_id, o.status = 'SUCCESS' FROM period_entries e JOIN operations o ON o.operation_id = e.operation_id WHERE "+where+" ORDER BY o.operation_id", document)
+	}, "SELECT o.operation_id, o.client_id, o.transaction_id, o.status = 'SUCCESS' FROM period_entries e JOIN operations o ON o.operation_id = e.operation_id WHERE "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the sales of a document: %w", err)
 	}
@@ -243,7 +246,8 @@ func Forget(tx *db.Tx, d *db.DB, list string) error {
 func Open(r db.Reader, scope, supplierID string) (bool, error) {
 	var open bool
 	err := r.Row("SELECT EXISTS (SELECT 1 FROM operations WHERE client_id = $1 AND supplier_id = $2 AND status = 'PROCESSING') OR "+
-		"EXISTS (SELECT 1 FROM periods p JOIN period_entries e ON e.period_id = p.period_id WHERE p.client_id = $1 AND p.supplier_id = $2 AND e.document_id IS NULL AND e.left_at IS NULL)", scope, supplierID).Scan(&open)
+		"EXISTS (SELECT 1 FROM periods p JOIN period_entries e ON e.period_id = p.period_id WHERE p.client_id = $1 AND p.supplier_id = $2 AND e.left_at IS NULL AND (e.document_id IS NULL OR "+
+		"p.replaces AND e.document_id IN (SELECT d.operation_id FROM period_documents d WHERE d.period_id = p.period_id AND d.state = 'failed')))", scope, supplierID).Scan(&open)
 	if err != nil {
 		return false, fmt.Errorf("look for open work of a supplier: %w", err)
 	}

@@ -30,7 +30,6 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/lifecycle"
 	"tributary/internal/operation"
-	"tributary/internal/transaction"
 )
 
 // Periods keeps the periods of all suppliers.
@@ -39,6 +38,7 @@ type Periods struct {
 	Atlas  *country.Atlas
 	Cycle  *lifecycle.Cycle
 	Alerts *alert.Alerts
+	AtOnce int // sales that are told in one commit
 }
 
 // Gathering is an operation's part in a period.
@@ -63,6 +63,7 @@ type Entry struct {
 	ids        [2]string
 	number     string // of the document
 	noted      bool
+	replaces   bool // its period's documents take each other's place
 }
 
 // States of the service's own operations for periods.
@@ -71,6 +72,7 @@ const (
 	docAccepted  = "accepted"
 	docFailed    = "failed"
 	docWithdrawn = "withdrawn"
+	docReplaced  = "replaced"
 )
 
 // EntryOf finds the entry of a sale; nil: it has none.
@@ -78,14 +80,15 @@ func EntryOf(r db.Reader, saleID string) (*Entry, error) {
 	e := &Entry{saleID: saleID}
 	var left *int64
 	err := r.Row(`SELECT e.period_id, e.data, e.changes, e.left_at, coalesce(e.left_by, ''), coalesce(e.document_id, ''), coalesce(d.state, ''), coalesce(d.authority_id_1, ''), coalesce(d.authority_id_2, ''), coalesce(d.number, ''),
-			coalesce((SELECT w.transaction_id FROM period_documents w WHERE w.withdraws = d.operation_id AND w.state = 'open' LIMIT 1), CASE WHEN d.state = 'open' THEN d.transaction_id END, ''),
+			coalesce((SELECT w.transaction_id FROM period_documents w WHERE w.withdraws = d.operation_id AND w.state = 'open' LIMIT 1), CASE WHEN d.state = 'open' THEN d.transaction_id END,
+				CASE WHEN p.replaces THEN (SELECT w.transaction_id FROM period_documents w WHERE w.period_id = p.period_id AND w.state = 'open' LIMIT 1) END, ''), p.replaces,
 			EXISTS (SELECT 1 FROM period_entries x JOIN operations s ON s.operation_id = x.operation_id
 				JOIN corrections c ON c.client_id = s.client_id AND c.original_id = s.transaction_id JOIN operations o ON o.operation_id = c.operation_id
 				JOIN filings f ON f.operation_id = o.operation_id
 				WHERE x.document_id = d.operation_id AND x.left_at IS NULL AND o.status = 'SUCCESS' AND c.kind IN ('CREDIT', 'ADJUSTMENT'))
-		FROM period_entries e LEFT JOIN period_documents d ON d.operation_id = e.document_id WHERE e.operation_id = $1`, saleID).
+		FROM period_entries e JOIN periods p ON p.period_id = e.period_id LEFT JOIN period_documents d ON d.operation_id = e.document_id WHERE e.operation_id = $1`, saleID).
 		Scan(&e.periodID, &e.data, &e.changes, &left, &e.LeftBy, &e.documentID, &e.state, &e.ids[0], &e.ids[1], &e.number,
-			&e.Behind, &e.noted)
+			&e.Behind, &e.replaces, &e.noted)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
@@ -99,8 +102,10 @@ func EntryOf(r db.Reader, saleID string) (*Entry, error) {
 // Tell tells a correction's pack where the original stands in its period.
 func (e *Entry) Tell(original *country.Original) {
 	original.Gathered = &country.InPeriod{Noted: e.noted}
-	if e.documentID == "" {
+	if e.documentID == "" || e.replaces {
 		original.Gathered.Data = e.data
+	}
+	if e.documentID == "" {
 		return
 	}
 	original.Gathered.Number = e.number
@@ -151,28 +156,34 @@ func (p *Periods) Enlist(tx *db.Tx, o *operation.Operation, of Gathering) (again
 	if err := lockPeriods(tx, o.Scope, o.SupplierID); err != nil {
 		return false, err
 	}
-	if o.Kind == transaction.Invoice {
+	if !g.Span.First.IsZero() {
 		return false, p.enlistSale(tx, o, g)
 	}
-	now, e := db.Micros(tx.Now()), of.Entry
-	change := []any{e.saleID, e.changes, e.documentID}
-	text := `UPDATE period_entries SET changes = changes + 1, left_at = $4, left_by = $5 WHERE operation_id = $1 AND changes = $2 AND coalesce(document_id, '') = $3 AND left_at IS NULL RETURNING period_id`
-	if g.Leaves {
-		change = append(change, now, o.TransactionID)
-	} else {
-		text = `UPDATE period_entries SET changes = changes + 1, data = $4, lines = $5, gross = $6, net = $7, tax = $8
-			WHERE operation_id = $1 AND changes = $2 AND coalesce(document_id, '') = $3 AND left_at IS NULL RETURNING period_id`
-		change = append(change, g.Data, g.Lines, g.Gross, g.Net, g.Tax)
-	}
+	return p.change(tx, o, of)
+}
+
+// change does what a correction makes of a sale's entry, once.
+func (p *Periods) change(tx *db.Tx, o *operation.Operation, of Gathering) (again bool, err error) {
+	now, e, g := db.Micros(tx.Now()), of.Entry, of.Gathered
 	var before int64
-	switch err := tx.Row("SELECT gross FROM period_entries WHERE operation_id = $1", e.saleID).Scan(&before); {
+	switch err := tx.Row(`SELECT e.gross FROM period_entries e WHERE e.operation_id = $1 AND NOT EXISTS (SELECT 1 FROM periods p
+		JOIN period_documents d ON d.period_id = p.period_id WHERE p.period_id = e.period_id AND p.replaces AND d.state = 'open')`, e.saleID).Scan(&before); {
 	case errors.Is(err, db.ErrNoRows):
 		return true, nil
 	case err != nil:
 		return false, err
 	}
+	args := []any{e.saleID, e.changes, e.documentID}
+	text := `UPDATE period_entries SET changes = changes + 1, left_at = $4, left_by = $5 WHERE operation_id = $1 AND changes = $2 AND coalesce(document_id, '') = $3 AND left_at IS NULL RETURNING period_id`
+	if g.Leaves {
+		args = append(args, now, o.TransactionID)
+	} else { // a document that is replaced as a whole has it no longer
+		text = `UPDATE period_entries SET changes = changes + 1, data = $4, lines = $5, gross = $6, net = $7, tax = $8, document_id = NULL
+			WHERE operation_id = $1 AND changes = $2 AND coalesce(document_id, '') = $3 AND left_at IS NULL RETURNING period_id`
+		args = append(args, g.Data, g.Lines, g.Gross, g.Net, g.Tax)
+	}
 	var period string
-	switch err := tx.Row(text, change...).Scan(&period); {
+	switch err := tx.Row(text, args...).Scan(&period); {
 	case errors.Is(err, db.ErrNoRows):
 		return true, nil
 	case err != nil:
@@ -185,9 +196,11 @@ func (p *Periods) Enlist(tx *db.Tx, o *operation.Operation, of Gathering) (again
 	if g.Leaves {
 		fewer = 1
 	}
-	if err := tx.Exec("UPDATE periods SET sales = sales - $2, gross = gross + $3 WHERE period_id = $1", period, fewer,
-		g.Gross-before); err != nil {
+	if err := count(tx, period, -fewer, g.Gross-before); err != nil {
 		return false, err
+	}
+	if e.replaces {
+		return false, p.putOff(tx, period)
 	}
 	if e.documentID == "" {
 		return false, nil
@@ -195,10 +208,15 @@ func (p *Periods) Enlist(tx *db.Tx, o *operation.Operation, of Gathering) (again
 	return false, hurryPeriod(tx, period, tx.Now())
 }
 
+// count takes note of what has changed in a period.
+func count(tx *db.Tx, period string, sales, gross int64) error {
+	return tx.Exec("UPDATE periods SET sales = sales + $2, gross = gross + $3, revision = revision + 1 WHERE period_id = $1", period, sales, gross)
+}
+
 // enlistSale puts a sale into the open period of its day. The row of a period
 // that closes meanwhile is locked by whoever closes it.
 func (p *Periods) enlistSale(tx *db.Tx, o *operation.Operation, g *country.Gathered) error {
-	period, err := p.openPeriod(tx, o, g.Span)
+	period, late, err := p.openPeriod(tx, o, g)
 	if err != nil {
 		return err
 	}
@@ -211,43 +229,51 @@ func (p *Periods) enlistSale(tx *db.Tx, o *operation.Operation, g *country.Gathe
 	if err := hurryKnown(tx, o, period, number); err != nil {
 		return fmt.Errorf("look whether %s is registered: %w", o.ID, err)
 	}
-	return tx.ExecOne("UPDATE periods SET sales = sales + 1, gross = gross + $2 WHERE period_id = $1", period, g.Gross)
+	if err := count(tx, period, 1, g.Gross); err != nil || !late {
+		return err
+	}
+	return p.putOff(tx, period)
 }
 
-// openPeriod finds the period of a sale that is not closed, or makes it. The
-// caller holds the lock of the supplier's periods.
-func (p *Periods) openPeriod(tx *db.Tx, o *operation.Operation, span country.Span) (id string, err error) {
-	currency := o.Document.CurrencyCode
+// openPeriod finds the period of a sale that is not closed, or makes it; late: it is
+// closed, and its document is replaced. The caller holds the lock of the supplier's
+// periods.
+func (p *Periods) openPeriod(tx *db.Tx, o *operation.Operation, g *country.Gathered) (id string, late bool, err error) {
+	span, currency := g.Span, cmp.Or(g.Currency, o.Document.CurrencyCode)
 	first := span.First.Format(time.DateOnly)
 	var series int64
 	var closed *int64
-	err = tx.Row(`SELECT period_id, series, closed_at FROM periods WHERE client_id = $1 AND supplier_id = $2 AND currency = $3 AND cadence = $4 AND first_day = $5
-		ORDER BY series DESC LIMIT 1`, o.Scope, o.SupplierID, currency, string(span.Cadence), first).Scan(&id, &series, &closed)
+	var replaces bool
+	err = tx.Row(`SELECT period_id, series, closed_at, replaces FROM periods WHERE client_id = $1 AND supplier_id = $2 AND currency = $3 AND cadence = $4 AND first_day = $5 AND report = $6
+		ORDER BY series DESC LIMIT 1`, o.Scope, o.SupplierID, currency, string(span.Cadence), first, span.Report).Scan(&id, &series, &closed, &replaces)
 	switch {
-	case err == nil && closed == nil:
-		return id, nil
+	case err == nil && (closed == nil || replaces):
+		return id, closed != nil, nil
 	case err != nil && !errors.Is(err, db.ErrNoRows):
-		return "", fmt.Errorf("look for the period: %w", err)
+		return "", false, fmt.Errorf("look for the period: %w", err)
 	}
 	pack, _ := p.Atlas.Pack(o.Code)
 	made, err := uuid.NewV7()
 	if err != nil {
-		return "", fmt.Errorf("make a period id: %w", err)
+		return "", false, fmt.Errorf("make a period id: %w", err)
 	}
 	wall := p.DB.Wall()
 	ends := span.Next
 	if !ends.After(wall) {
 		ends = country.SpanOf(country.Daily, wall.In(span.First.Location())).Next // it came late: with the end of this day
 	}
+	if span.Due.IsZero() {
+		span.Due = span.Next.Add(pack.Periods.Within)
+	}
 	// Waiting goes by the database's own clock, which nobody sets.
 	due := tx.Now().Add(ends.Sub(wall))
 	tx.Wake(Queue.Table)
-	return made.String(), tx.Insert("periods",
-		"period_id,place,client_id,supplier_id,country,live,currency,cadence,first_day,last_day,series,zone,ends_at,deadline_at,due_at",
+	return made.String(), false, tx.Insert("periods",
+		"period_id,place,client_id,supplier_id,country,live,currency,cadence,report,first_day,last_day,series,zone,ends_at,deadline_at,replaces,due_at",
 		[]any{made.String(), o.Scope + "|" + o.SupplierID, o.Scope, o.SupplierID, o.Code, bool(o.Live), currency,
-			string(span.Cadence), first,
+			string(span.Cadence), span.Report, first,
 			span.Next.AddDate(0, 0, -1).Format(time.DateOnly), series + 1, span.First.Location().String(), db.Micros(span.Next),
-			db.Micros(span.Next.Add(pack.Periods.Within)), db.Micros(due)})
+			db.Micros(span.Due), pack.Periods.Replaces, db.Micros(due)})
 }
 
 // hurryPeriod makes a closed period due. Whoever holds it looks at what is
@@ -255,47 +281,4 @@ func (p *Periods) openPeriod(tx *db.Tx, o *operation.Operation, span country.Spa
 func hurryPeriod(tx *db.Tx, period string, at time.Time) error {
 	tx.Wake(Queue.Table)
 	return tx.Exec("UPDATE periods SET due_at = $2 WHERE period_id = $1 AND lease_until IS NULL AND closed_at IS NOT NULL AND (due_at IS NULL OR due_at > $2)", period, db.Micros(at))
-}
-
-// Assemble loads what is in a period's document.
-func Assemble(r db.Reader, operationID, number string) (*country.Period, error) {
-	p := &country.Period{Number: number}
-	var first, last, zone string
-	err := r.Row(`SELECT p.cadence, p.first_day, p.last_day, p.zone FROM period_documents d JOIN periods p ON p.period_id = d.period_id WHERE d.operation_id = $1`, operationID).
-		Scan(&p.Cadence, &first, &last, &zone)
-	if err == nil {
-		p.First, p.Next, err = spanOf(first, last, zone)
-	}
-	if err == nil {
-		p.Sales, err = db.Collect(r, func(scan func(...any) error) (s country.PeriodSale, err error) {
-			return s, scan(&s.TransactionID, &s.Number, &s.Data, &s.Gross, &s.Net, &s.Tax)
-		}, "SELECT transaction_id, number, data, gross, net, tax FROM period_entries WHERE document_id = $1 AND left_at IS NULL ORDER BY operation_id", operationID)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the period of %s: %w", operationID, err)
-	}
-	return p, nil
-}
-
-// Totals are what the sales of a document amount to.
-func Totals(p *country.Period) (t transaction.Totals) {
-	for _, s := range p.Sales {
-		t.Gross += s.Gross
-		t.Net += s.Net
-		t.Tax += s.Tax
-	}
-	return t
-}
-
-// spanOf reads the days of a stored period.
-func spanOf(first, last, zone string) (from, next time.Time, err error) {
-	where, err := time.LoadLocation(zone)
-	if err != nil {
-		return from, next, err
-	}
-	if from, err = time.ParseInLocation(time.DateOnly, first, where); err != nil {
-		return from, next, err
-	}
-	next, err = time.ParseInLocation(time.DateOnly, last, where)
-	return from, next.AddDate(0, 0, 1), err
 }

@@ -47,12 +47,12 @@ func prefix(row Row) string { return strings.TrimSuffix(documentNumber(row, 0), 
 func freeNumber(tx *db.Tx, row Row) (string, error) {
 	var earlier int64
 	if err := tx.Row(`SELECT count(*) FROM period_documents d JOIN periods p ON p.period_id = d.period_id WHERE p.client_id = $1 AND p.supplier_id = $2 AND p.currency = $3
-		AND p.cadence = $4 AND p.first_day = $5 AND d.withdraws IS NULL`, row.at.Scope, row.at.SupplierID, row.currency, row.cadence, row.firstDay).Scan(&earlier); err != nil {
+		AND p.cadence = $4 AND p.first_day = $5 AND p.report = $6 AND d.withdraws IS NULL`, row.at.Scope, row.at.SupplierID, row.currency, row.cadence, row.firstDay, row.report).Scan(&earlier); err != nil {
 		return "", fmt.Errorf("count documents: %w", err)
 	}
 	there, err := documentsOf(tx, row)
 	for _, k := range there {
-		if n, err := strconv.ParseInt(strings.TrimPrefix(k.gap.Number, prefix(row)), 10, 64); err == nil && k.gap.Sales != nil {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(k.gap.Number, prefix(row)), 10, 64); err == nil && (k.gap.Sales != nil || row.replaces) {
 			earlier = max(earlier, n)
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Periods) join(tx *db.Tx, k known, sales []sized) error {
 		"UPDATE period_entries SET document_id = $2, authority_id_1 = $3, authority_id_2 = $4 WHERE operation_id = $1 AND document_id IS NULL AND left_at IS NULL", given); err != nil {
 		return fmt.Errorf("give sales to a document that has them: %w", err)
 	}
-	about, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NULL", k.document)
+	about, err := subjects(tx, "e.document_id = $1 AND e.left_at IS NULL ORDER BY o.operation_id", k.document)
 	if err != nil {
 		return err
 	}
@@ -155,8 +155,8 @@ func (p *Periods) join(tx *db.Tx, k known, sales []sized) error {
 // end of the day to be told so.
 func hurryKnown(tx *db.Tx, o *operation.Operation, period, number string) error {
 	row := Row{at: o.Place()}
-	if err := tx.Row("SELECT currency, cadence, first_day FROM periods WHERE period_id = $1", period).Scan(&row.currency,
-		&row.cadence, &row.firstDay); err != nil {
+	if err := tx.Row("SELECT currency, cadence, report, first_day FROM periods WHERE period_id = $1", period).Scan(&row.currency,
+		&row.cadence, &row.report, &row.firstDay); err != nil {
 		return err
 	}
 	there, err := documentsOf(tx, row)

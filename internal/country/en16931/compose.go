@@ -60,12 +60,18 @@ func (p Page) compose(in country.Issue, profile Profile) Composed {
 		p.Shape(in, d)
 	}
 	c.settle()
+	if p.Settled != nil {
+		p.Settled(in, d)
+	}
 	return c.out
 }
 
 // Compose is the document of a transaction by a profile, for a country that files
 // it itself.
 func (p Page) Compose(in country.Issue, profile Profile) Composed { return p.compose(in, profile) }
+
+// TaxedBySum reports whether taxes are computed on sums, not taken from the lines.
+func (c Composed) TaxedBySum() bool { return c.bySum }
 
 type composer struct {
 	page     Page

@@ -62,6 +62,9 @@ type Page struct {
 	// Shape writes what the country has in another form, before amounts are settled.
 	Shape func(in country.Issue, d *Invoice)
 
+	// Settled writes what depends on the amounts, once they are settled.
+	Settled func(in country.Issue, d *Invoice)
+
 	Legal []string // texts that the printed document carries
 
 	// Example takes the place of the country's own, where it has one. Nil: none.

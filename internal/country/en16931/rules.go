@@ -12,6 +12,7 @@ type Profile struct {
 	Peppol        bool   // the rules of Peppol BIS Billing 3.0, national ones included
 	German        bool   // the rules of XRechnung 3.0
 	Romanian      bool   // the rules of CIUS-RO
+	French        bool   // the rules of invoices between French businesses (BR-FR)
 	Code          string // as settings.format names it
 	CII           bool   // written as CII instead of UBL
 	SelfBilled    bool   // Peppol's profile of documents that the buyer issues, which has no national rules
@@ -92,6 +93,9 @@ func Check(d *Invoice, p Profile) []Finding {
 	}
 	if p.Romanian {
 		nationalRules{&c}.romanian()
+	}
+	if p.French {
+		c.french()
 	}
 	return c.found
 }

@@ -18,7 +18,6 @@ func examples() map[string]*country.Example {
 	const tea = `"items": [{"number": 1, "name": "Tea, 100 g", "quantity": 2, "unit_price": 12100, "tax_breakdowns": [{"rate": 20, "regime": "VAT"}]}]}`
 	return map[string]*country.Example{
 		"GB": of("Thames Tea Company Ltd", "GB980780684", pounds+tea, at("GB", "London", "SE1 9SG", "8 Sample Lane")),
-		"FR": of("Exemple SARL", "FR44732829320", euros+tea, at("FR", "Paris", "75001", "1 rue de l'Exemple")),
 		"IT": of("Esempio S.r.l.", "IT12345670785",
 			euros+`"items": [{"number": 1, "name": "Tè, 100 g", "quantity": 2, "unit_price": 12200, "tax_breakdowns": [{"rate": 22, "regime": "VAT"}]}]}`, at("IT", "Roma", "00184", "Via Esempio 2")),
 	}

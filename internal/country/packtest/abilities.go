@@ -19,6 +19,8 @@ type Abilities struct {
 	// Mailbox ends the number of a document whose decision goes into the
 	// supplier's mailbox: a pack that looks there must find it.
 	Mailbox string
+	// MailboxNews says that a mailbox has news of documents alone: decisions are polled for.
+	MailboxNews bool
 
 	// Visitor is the supplier of the first case, for whom a person must agree at
 	// the authority; nil: the pack never sends anybody there. Agree is that

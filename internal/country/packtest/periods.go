@@ -1,6 +1,7 @@
 package packtest
 
 import (
+	"fmt"
 	"testing"
 
 	"tributary/internal/country"
@@ -15,6 +16,10 @@ func (s suite) periods(t *testing.T) {
 		t.Fatal("a pack that gathers sales brings two that are gathered, see Abilities.Gathers")
 	}
 	rules := s.pack.Periods
+	if rules.Replaces {
+		s.replaced(t, sales)
+		return
+	}
 	if rules.LinesMax < 1 || rules.BytesMax < 1 || rules.Within <= 0 || rules.Withdraw == "" {
 		t.Errorf("a document of a period has bounds, a deadline and a reason to be withdrawn: %+v", rules)
 	}
@@ -70,6 +75,55 @@ func (s suite) periods(t *testing.T) {
 	third.Previous = second.Link
 	if e := w.file(t, s.prepare(t, w, third)); e.verdict != accepted {
 		t.Errorf("made anew without a sale: %s %v", e.verdict, e.receipt.Faults)
+	}
+}
+
+// replaced asks a pack whose reports take the place of the one before: gathering is
+// pure, what sales contribute is added up, and a report with all sales is accepted
+// behind one with the first alone.
+func (s suite) replaced(t *testing.T, sales []country.Draft) {
+	rules, w := s.pack.Periods, s.wired(t)
+	var list []country.PeriodSale
+	var span country.Span
+	for i := range sales {
+		sales[i].Credentials = s.o.Credentials
+		before := snapshot(sales[i])
+		g, err := rules.Gather(sales[i])
+		again, wrong := rules.Gather(sales[i])
+		switch {
+		case err != nil || wrong != nil:
+			t.Fatal(err, wrong)
+		case g == nil || again == nil || string(g.Data) != string(again.Data) || before != snapshot(sales[i]):
+			t.Fatalf("sale %d is not gathered, or not twice alike: %+v %+v", i, g, again)
+		case len(g.Data) == 0 || g.Leaves || g.Filed || !g.Span.First.Before(g.Span.Next) || g.Net+g.Tax != g.Gross:
+			t.Errorf("sale %d: %+v", i, g)
+		case !g.Span.Due.IsZero() && !g.Span.Due.After(g.Span.Next):
+			t.Errorf("sale %d is due before its period ends: %+v", i, g.Span)
+		}
+		span = g.Span
+		list = append(list, country.PeriodSale{TransactionID: sales[i].Transaction.ID, Number: sales[i].Transaction.Number,
+			Data: g.Data, Gross: g.Gross, Net: g.Net, Tax: g.Tax})
+	}
+	before := ""
+	for n := range 2 {
+		p := &country.Period{Span: span, Number: fmt.Sprintf("D20260301-%d", n+1), Replaces: before}
+		some := list[:1+n*(len(list)-1)]
+		sum, err := rules.Sum(func(yield func(country.PeriodSale, error) bool) {
+			for _, sale := range some {
+				if !yield(sale, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Sum, p.Count = sum, int64(len(some))
+		f := s.prepare(t, w, periodDraft(sales[0], p))
+		if e := w.file(t, f); e.verdict != accepted || f.Number != p.Number || len(w.registrations(t)) != n+1 {
+			t.Errorf("report %d: %s %v, %d registrations", n+1, e.verdict, e.receipt.Faults, len(w.registrations(t)))
+		}
+		before = p.Number
 	}
 }
 

@@ -37,6 +37,7 @@ func TestEveryCodeThatADoubleAnswersIsExplained(t *testing.T) {
 			constants(t, "sdiwire", "FileEmpty", "Unavailable"),
 			constants(t, "sdiwire", "FileEmpty", "NotEnabled"), constants(t, "sdiwire", "EsitoAccepted", "Esito"),
 			[]string{"MC", "AT", "DT"}),
+		"FR": slices.Concat(literals(t, "pa", `^"2(0[0-9]|1[0-3])"$`), literals(t, "pa", `^"(REJ_[A-Z]+|DOUBLON|[A-Z]+_(ERR|INC))"$`), []string{"AlreadyExistingFlow", "ChecksumMismatch", "InvalidSchema", "EmptyFlow", "FlowTypeError"}),
 		"RO": underscored(literals(t, "anaf", `^"BR-RO-[A-Z]*[0-9]+"$`)),
 	}
 	for _, p := range packs {

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/authority/anaf"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/authority/nav"
+	"tributary/internal/authority/pa"
 	"tributary/internal/authority/reference"
 	"tributary/internal/authority/sat"
 	"tributary/internal/authority/sdi"
@@ -29,6 +30,7 @@ import (
 	"tributary/internal/country/en16931"
 	"tributary/internal/country/es"
 	"tributary/internal/country/fi"
+	"tributary/internal/country/fr"
 	"tributary/internal/country/generic"
 	"tributary/internal/country/hu"
 	"tributary/internal/country/ie"
@@ -50,6 +52,7 @@ import (
 func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
 		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
+		paired(fr.Pack(), pa.New),   // France, approved platforms
 		paired(hu.Pack(), nav.New),  // Hungary, Online Számla 3.0
 		paired(it.Pack(), sdi.New),  // Italy, SdI
 		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0

@@ -1154,12 +1154,15 @@ CREATE TABLE periods (
     live        BOOLEAN          NOT NULL,
     currency    TEXT             NOT NULL,
     cadence     TEXT             NOT NULL,
+    report      TEXT             NOT NULL,           -- which of several about the same days; '' where there is one
     first_day   TEXT             NOT NULL,           -- both in the supplier's time zone
     last_day    TEXT             NOT NULL,
     series      BIGINT           NOT NULL,
     zone        TEXT             NOT NULL,
     ends_at     BIGINT           NOT NULL,           -- by the time of day
     deadline_at BIGINT           NOT NULL,           -- when the law wants its documents
+    replaces    BOOLEAN          NOT NULL,           -- each of its documents takes the place of the one before
+    revision    BIGINT           NOT NULL DEFAULT 0, -- of what is in it
     closed_at   BIGINT,
     sales       BIGINT           NOT NULL DEFAULT 0, -- that are in it, those that left taken off
     gross       BIGINT           NOT NULL DEFAULT 0,
@@ -1168,8 +1171,8 @@ CREATE TABLE periods (
     lease_until BIGINT,
     lease_token BIGINT           NOT NULL DEFAULT 0,
     lease_node  TEXT,
-    retry_at    BIGINT,                              -- until then nothing of it is made anew after a refusal; NULL: nothing was refused since
-    UNIQUE (client_id, supplier_id, currency, cadence, first_day, series)
+    retry_at    BIGINT,                              -- until then nothing of it is made anew, after a refusal or for what came late; NULL: nothing waits
+    UNIQUE (client_id, supplier_id, currency, cadence, first_day, report, series)
 );
 CREATE INDEX periods_due ON periods (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX periods_place ON periods (place, due_at) WHERE due_at IS NOT NULL;
@@ -1195,7 +1198,7 @@ CREATE TABLE period_entries (
 );
 CREATE INDEX period_entries_waiting ON period_entries (period_id, operation_id) WHERE document_id IS NULL AND left_at IS NULL;
 CREATE INDEX period_entries_period ON period_entries (period_id, operation_id);
-CREATE INDEX period_entries_document ON period_entries (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX period_entries_document ON period_entries (document_id, operation_id) WHERE document_id IS NOT NULL;
 CREATE FUNCTION refuse_period_ids() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'an id of a gathered sale is filled in once'; END $$;
 CREATE TRIGGER period_ids_stay BEFORE UPDATE ON period_entries FOR EACH ROW
@@ -1215,7 +1218,8 @@ CREATE TABLE period_documents (
     transaction_id TEXT   NOT NULL,
     withdraws      TEXT,            -- the operation of the document that is taken back
     number         TEXT   NOT NULL,
-    state          TEXT   NOT NULL, -- open, accepted, failed; of a document also withdrawn
+    state          TEXT   NOT NULL, -- open, accepted, failed; of a document also withdrawn, replaced
+    revision       BIGINT NOT NULL, -- of the period, when it was made
     sales          BIGINT NOT NULL,
     gross          BIGINT NOT NULL,
     authority_id_1 TEXT,
@@ -1225,6 +1229,16 @@ CREATE TABLE period_documents (
 );
 CREATE INDEX period_documents_period ON period_documents (period_id, operation_id);
 CREATE INDEX period_documents_withdraws ON period_documents (withdraws) WHERE withdraws IS NOT NULL;
+
+-- What the sales of a document have still to be told, in the order in which it was said.
+CREATE TABLE period_news (
+    document_id TEXT   NOT NULL,
+    key         TEXT   NOT NULL,
+    news        TEXT   NOT NULL,
+    said_at     BIGINT NOT NULL,
+    upto        TEXT   NOT NULL, -- the sale that was told last
+    PRIMARY KEY (document_id, key)
+);
 
 -- Authorities to which nothing gets through, as each node has
 -- found out: for people, nothing is decided by it.

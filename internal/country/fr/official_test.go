@@ -1,0 +1,97 @@
+package fr_test
+
+import (
+	"strings"
+	"testing"
+
+	"tributary/internal/country"
+	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
+)
+
+// Every document of this package is judged by the official rules, in one run: CII,
+// which Factur-X carries, by those of flow 2; what is plain EN 16931 in it also by
+// those of Factur-X, of which the gate asks a few. The rules of flow 2 for UBL need
+// another engine than Saxon 9.9: of UBL the schema and EN 16931 are judged here.
+func TestTheOfficialRulesTakeEveryDocument(t *testing.T) {
+	t.Parallel()
+	ch := open(t, country.Endpoint{})
+	french := needs.Schemas(t, "fr-ctc", "xslt", "20260804_BR-FR-Flux2-Schematron-CII_V1.4.0.03.xslt")
+	hybrid := needs.Schemas(t, "factur-x", "xslt", "FACTUR-X_EN16931.xslt")
+	european := needs.Schemas(t, "en16931", "ubl", "xslt", "EN16931-UBL-validation.xslt")
+	reports := filed(t, ch)
+	reports = append(reports, packtest.RandomReports(t, pack(), ch, func(number string, seed int) country.Draft {
+		return draft(number, business(), packtest.RandomItems(seed, "20", "5.5")...)
+	})...)
+	broken := strings.Replace(string(reports[0]), `schemeID="0225">552100554<`, `schemeID="0225">999999998<`, 1)
+	trials := []packtest.Trial{{Rules: french, Document: []byte(broken)}}
+	bySchema := map[string][][]byte{}
+	for i, r := range reports {
+		schema := needs.Schemas(t, "factur-x", "xsd", "en16931", "FACTUR-X_EN16931.xsd")
+		switch text := string(r); {
+		case strings.Contains(text, "<rsm:CrossIndustryInvoice "):
+			trials = append(trials, packtest.Trial{Rules: french, Document: r})
+			if needs.Conformance() || i%12 == 0 {
+				trials = append(trials, packtest.Trial{Rules: hybrid, Document: r})
+			}
+		case strings.Contains(text, "<CreditNote "):
+			schema = needs.Schemas(t, "ubl21", "maindoc", "UBL-CreditNote-2.1.xsd")
+			trials = append(trials, packtest.Trial{Rules: european, Document: r})
+		default:
+			schema = needs.Schemas(t, "ubl21", "maindoc", "UBL-Invoice-2.1.xsd")
+			trials = append(trials, packtest.Trial{Rules: european, Document: r})
+		}
+		bySchema[schema] = append(bySchema[schema], r)
+	}
+	for i, v := range packtest.Judge(t, trials) {
+		switch {
+		case i == 0 && len(v.Errors) == 0:
+			t.Error("an address of another business is taken")
+		case i > 0 && (v.Fired == 0 || len(v.Errors) > 0):
+			t.Errorf("refused: %s\n%s", strings.Join(v.Texts, "\n"), trials[i].Document)
+		}
+	}
+	for path, list := range bySchema {
+		for i, err := range (packtest.XSD{Path: path}).CheckAll(t, list) {
+			if err != nil {
+				t.Errorf("%v\n%s", err, list[i])
+			}
+		}
+	}
+}
+
+// filed are the documents of all cases and situations.
+func filed(t *testing.T, ch country.Channel) (reports [][]byte) {
+	t.Helper()
+	for _, c := range cases() {
+		reports = append(reports, prepared(t, ch, c.Draft).Report)
+	}
+	for _, s := range situations() {
+		if s.Refuse == "" {
+			reports = append(reports, prepared(t, ch, s.Draft).Report)
+		}
+	}
+	return reports
+}
+
+// open is a channel to an endpoint; without one, to nobody.
+func open(t testing.TB, at country.Endpoint) country.Channel {
+	t.Helper()
+	if at.BaseURL == "" {
+		at = country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: nobody}
+	}
+	ch, err := pack().Connect(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+func prepared(t testing.TB, ch country.Channel, d country.Draft) country.Filing {
+	t.Helper()
+	f, err := ch.Prepare(d)
+	if err != nil {
+		t.Fatalf("%s: %s", d.Transaction.Number, explain(err))
+	}
+	return f
+}

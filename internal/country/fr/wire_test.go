@@ -1,0 +1,271 @@
+package fr_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/fr"
+	"tributary/internal/country/packtest"
+	"tributary/internal/fault"
+	"tributary/internal/needs"
+	"tributary/internal/transaction"
+)
+
+func explain(err error) string {
+	var told *fault.Error
+	if errors.As(err, &told) {
+		text := told.Error()
+		for _, f := range told.Faults {
+			text += "\n" + f.Field + ": " + f.Message
+		}
+		return text
+	}
+	return err.Error()
+}
+
+func TestEverydaySituations(t *testing.T) {
+	t.Parallel()
+	ch, send := packtest.Beside(t, pack(), packtest.Options{Cases: cases(), Credentials: credentials()})
+	bench := packtest.Bench{Pack: pack(), Page: "../../../docs/countries/fr.md", Channel: ch, Send: send}
+	bench.Try(t, situations())
+}
+
+// front counts the calls, and lets some be answered otherwise.
+type front struct {
+	next http.Handler
+
+	mu    sync.Mutex
+	calls map[string]int
+	deny  int // so many calls with a token are told that it has ended
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.calls[r.Method+" "+r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]++
+	denied := f.deny > 0 && r.Header.Get("Authorization") != "" && !strings.HasSuffix(r.URL.Path, "/token")
+	if denied {
+		f.deny--
+	}
+	f.mu.Unlock()
+	if denied {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	f.next.ServeHTTP(w, r)
+}
+
+func (f *front) denies(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deny = n
+}
+
+func (f *front) count(call string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[call]
+}
+
+// beside is the double, with a front before it.
+func beside(t *testing.T) (*front, country.Endpoint) {
+	t.Helper()
+	doubles, err := country.NewSimulators(t.TempDir(), pack())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{next: doubles, calls: map[string]int{}}
+	server := httptest.NewServer(f)
+	t.Cleanup(func() { server.Close(); _ = doubles.Close() })
+	client := server.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return f, country.Endpoint{BaseURL: server.URL + "/fr", HTTP: client, Simulated: true}
+}
+
+func send(t *testing.T, ch country.Channel, f country.Filing) country.Receipt {
+	t.Helper()
+	all, err := ch.Send(t.Context(), []country.Filing{f}, credentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// A token that has ended is fetched anew, once; a client that is not taken is told
+// as the company's or as the operator's.
+func TestTokensAreFetchedAnewOnce(t *testing.T) {
+	t.Parallel()
+	calls, at := beside(t)
+	ch := open(t, at)
+	if r := send(t, ch, prepared(t, ch, invoice("TK-1"))); r.Outcome != country.Pending || calls.count("POST token") != 1 {
+		t.Fatalf("%+v with %d tokens", r, calls.count("POST token"))
+	}
+	calls.denies(1)
+	if r := send(t, ch, prepared(t, ch, invoice("TK-2"))); r.Outcome != country.Pending || calls.count("POST token") != 2 {
+		t.Errorf("%+v with %d tokens", r, calls.count("POST token"))
+	}
+	calls.denies(2)
+	f := prepared(t, ch, invoice("TK-3"))
+	if _, err := ch.Send(t.Context(), []country.Filing{f}, credentials()); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
+		t.Errorf("twice refused: %v", err)
+	}
+	wrong := country.Credentials{Named: map[string]string{"client_id": "client", "client_secret": "wrong"}}
+	if _, err := ch.Send(t.Context(), []country.Filing{f}, wrong); !errors.Is(err, country.ErrCredentials) {
+		t.Errorf("a secret that is wrong: %v", err)
+	}
+	if _, err := ch.Send(t.Context(), []country.Filing{f}, country.Credentials{}); !errors.Is(err, country.ErrNoIdentity) {
+		t.Errorf("nobody's client: %v", err)
+	}
+	at.Identity.Secrets = map[string]string{"client_id": "operator", "client_secret": "wrong"}
+	if _, err := open(t, at).Send(t.Context(), []country.Filing{f}, country.Credentials{}); !errors.Is(err, country.ErrNoIdentity) {
+		t.Errorf("the operator's client is not taken: %v", err)
+	}
+	in := country.Enrolment{At: at, Supplier: supplier(), Credentials: wrong}
+	if got := pack().Enrol(t.Context(), in); len(got.Faults) != 1 || got.Faults[0].Code != fault.CredentialsInvalid {
+		t.Errorf("onboarding with a secret that is wrong: %+v", got)
+	}
+	in.Credentials = credentials()
+	if got := pack().Enrol(t.Context(), in); len(got.Faults) > 0 {
+		t.Errorf("onboarding: %+v", got)
+	}
+}
+
+// A flow whose answer was lost is found by its tracking id; sent again, it is
+// followed to the first one.
+func TestALostFlowIsAdopted(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	ch := open(t, at)
+	f := prepared(t, ch, invoice("LOST-1"))
+	if r, err := ch.Find(t.Context(), f, credentials()); err != nil || r.Outcome != country.Absent {
+		t.Fatalf("before: %+v %v", r, err)
+	}
+	first := send(t, ch, f)
+	found, err := ch.Find(t.Context(), f, credentials())
+	if err != nil || found.Outcome != country.Accepted || found.AuthorityID1 != first.AuthorityID1 || found.SHA256 != f.SHA256 {
+		t.Fatalf("%+v %v", found, err)
+	}
+	again := send(t, ch, f)
+	followed, err := ch.Poll(t.Context(), f, again, credentials())
+	if err != nil || again.Handle == first.Handle || followed.Outcome != country.Accepted || followed.AuthorityID1 != first.AuthorityID1 {
+		t.Errorf("%+v %v", followed, err)
+	}
+}
+
+// Limits are a pause; acknowledgements come when they come.
+func TestThePlatformTakesItsTime(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	ch := open(t, at)
+	f := prepared(t, ch, invoice("W-LIMIT"))
+	if r := send(t, ch, f); r.Outcome != country.NotTaken || r.Wait != 2*time.Second {
+		t.Errorf("%+v", r)
+	}
+	f = prepared(t, ch, invoice("W-WORKING"))
+	r := send(t, ch, f)
+	for n, want := range []country.Outcome{country.Pending, country.Pending, country.Accepted} {
+		got, err := ch.Poll(t.Context(), f, r, credentials())
+		if err != nil || got.Outcome != want {
+			t.Errorf("question %d: %+v %v", n+1, got.Outcome, err)
+		}
+	}
+}
+
+// What is said behind 200 is news with the official names; a refusal is a problem.
+func TestLaterStatusesAreNews(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	ch := open(t, at)
+	for ending, want := range map[string]country.Severity{"205": country.Info, "207": country.Caution, "210": country.Problem, "213": country.Problem} {
+		f := prepared(t, ch, invoice("N-"+ending))
+		r := send(t, ch, f)
+		if got, err := ch.Poll(t.Context(), f, r, credentials()); err != nil || got.Outcome != country.Accepted || got.Format != "XML" {
+			t.Fatalf("%s: %+v %v", ending, got.Outcome, err)
+		}
+		got, err := pack().Fetch.Look(t.Context(), country.Inquiry{Channel: ch, Supplier: supplier(), Credentials: credentials(), Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Messages = slices.DeleteFunc(got.Messages, func(m country.Message) bool { return m.Handle != f.Aliases[0] })
+		if len(got.Messages) != 2 || got.Messages[0].Receipt.News[0].Name != "Mise à disposition" {
+			t.Fatalf("%s: %+v", ending, got.Messages)
+		}
+		if n := got.Messages[1].Receipt.News[0]; n.Code != ending || n.Severity != want || n.Name == "" || got.Messages[1].Receipt.Outcome != "" {
+			t.Errorf("%+v", n)
+		}
+	}
+	other := supplier()
+	other.CompanyNumber, other.TaxNumber = "404833048", "FR83404833048"
+	if got, err := pack().Fetch.Look(t.Context(), country.Inquiry{Channel: ch, Supplier: other, Credentials: credentials(), Limit: 100}); err != nil || len(got.Messages) > 0 {
+		t.Errorf("another company sees %+v %v", got.Messages, err)
+	}
+}
+
+// The directory says where a buyer receives, and whether it does.
+func TestTheDirectoryIsAskedBeforeADraftIsMade(t *testing.T) {
+	t.Parallel()
+	calls, at := beside(t)
+	ch := open(t, at)
+	ask := func(number string, change func(*transaction.Party)) country.Learned {
+		t.Helper()
+		b := business()
+		b.EntityNumber, b.TaxNumber = number, ""
+		change(b)
+		got, err := ch.(country.Learner).Learn(t.Context(), coffee("L-1", b), credentials())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	same := func(*transaction.Party) {}
+	for number, want := range map[string]string{"552100554": `{"address":"552100554"}`, "43210987400026": `{"address":"432109874_43210987400026"}`,
+		"999000003": `{"unlisted":true}`, "999000011": `{"unlisted":true}`} {
+		got := ask(number, same)
+		if got.Text != want || (len(got.Warnings) > 0) != strings.Contains(want, "unlisted") {
+			t.Errorf("%s: %+v", number, got)
+		}
+	}
+	before := calls.count("POST search")
+	if ask("552100554", same); calls.count("POST search") != before {
+		t.Error("a SIREN that is known is asked for again")
+	}
+	routed := ask("552100554", func(b *transaction.Party) {
+		b.Electronic = &transaction.ElectronicAddress{Scheme: "0225", ID: "552100554_ACHATS"}
+	})
+	if !strings.Contains(routed.Text, "552100554_ACHATS") || len(routed.Warnings) != 1 {
+		t.Errorf("an address that the directory does not have: %+v", routed)
+	}
+	if got := ask("", func(b *transaction.Party) { b.Type = transaction.Individual }); got.Text != "" {
+		t.Errorf("a consumer is looked up: %+v", got)
+	}
+}
+
+// The official samples of messages are understood.
+func TestTheOfficialSamplesOfStatusesAreRead(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(needs.Schemas(t, "fr-ctc", "examples", "cdar"), "*.xml"))
+	if err != nil || len(files) < 5 {
+		t.Fatal(err, files)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, handle, news, err := fr.Said(text)
+		if err != nil || !strings.Contains(filepath.Base(path), "CDV-"+code) || !strings.HasPrefix(handle, "fr|100000009|380|F20250") {
+			t.Errorf("%s: %s %s %v", filepath.Base(path), code, handle, err)
+		}
+		if code != "200" && (len(news) != 1 || news[0].Name == "" || news[0].At.IsZero()) {
+			t.Errorf("%s: %+v", filepath.Base(path), news)
+		}
+	}
+}
