@@ -60,7 +60,7 @@ func TestACompanyThatCannotBuyEndsInFailure(t *testing.T) {
 	c := p.as(demoKey)
 	person := example(t, "company", object{"legal_name": "Ana Persona", "type": "INDIVIDUAL", "tax_credentials": nil,
 		"tax_information": nil})
-	person["meta"].(object)["country_code"], person["meta"].(object)["external_id"] = "FR", "a person"
+	person["meta"].(object)["country_code"], person["meta"].(object)["external_id"] = "PT", "a person"
 	id, _ := c.onboard(t, person)
 	if shown := c.want(t, http.StatusOK, "GET", "/onboarding/v2/companies/"+id,
 		nil).json(t); shown["type"] != "INDIVIDUAL" || shown["tax_information"].(object)["tax_number"] != "" {
