@@ -64,8 +64,8 @@ soak: setup ## half load for ten minutes: memory, goroutines and files must stay
 fuzz: ## every fuzz target for a while, led by coverage (TIME=30s TARGETS=country/pl)
 	@scripts/fuzz $${TIME:-30s} $(TARGETS)
 
-hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
-	TRIBUTARY_HOSTILE=$${HOSTILE:-1m} $(GO) test $(FLAGS) -timeout=1h -run '^TestTenHostileTenants$$' -v ./cmd/tributary
+hostile: ## ten tenants who take what they can get, 512 MiB; what a quiet client waits for beside others (HOSTILE=1m AGAINST=program)
+	TRIBUTARY_HOSTILE=$${HOSTILE:-1m} TRIBUTARY_HOSTILE_AGAINST=$(AGAINST) $(GO) test $(FLAGS) -timeout=1h -run '^(TestTenHostileTenants|TestAQuietClientBesideNeighbours)$$' -v ./cmd/tributary
 
 ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes go on (HA_KILLS=20 HA_SWITCHOVERS=5 HA_FREEZES=5 SEED=)
 	@scripts/setup ha

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,14 +31,39 @@ type neighbour struct {
 	arm  func(s *stage, land crashCountry) (rage func(stop <-chan struct{}))
 }
 
-// neighbours prints what a quiet client waits for its reads, its submits and its
-// settled sales, alone and beside each kind of neighbour, on both engines. It judges
-// nothing: a machine that others use has no figures of its own.
-func neighbours(t *testing.T, lasts time.Duration) {
+// TestAQuietClientBesideNeighbours prints what a quiet client waits for its reads, its
+// submits and its settled sales, alone and beside each kind of neighbour, on both
+// engines (make hostile). It judges nothing: a machine that others use has no figures
+// of its own. With TRIBUTARY_HOSTILE_AGAINST each is done by that program as well, in
+// turns with this one.
+func TestAQuietClientBesideNeighbours(t *testing.T) {
+	lasts, err := time.ParseDuration(os.Getenv("TRIBUTARY_HOSTILE"))
+	if err != nil {
+		t.Skip("figures of a quiet client: make hostile")
+	}
+	programs := [][2]string{{"", fastBinary(t)}}
+	if other := os.Getenv("TRIBUTARY_HOSTILE_AGAINST"); other != "" {
+		programs = [][2]string{{"before", other}, {"now", fastBinary(t)}}
+	}
+	land := crashCountryOf(t, "XX")
+	for _, engine := range []string{"sqlite", "postgres"} {
+		for _, kind := range neighbourKinds() {
+			t.Run(engine+"/"+kind.name, func(t *testing.T) {
+				for _, program := range programs {
+					q := besides(t, newStage(t, program[1], 1, engine == "postgres"), land, kind, lasts)
+					t.Logf("%-8s beside %-14s %-6s %s", engine, kind.name, program[0], q.String())
+					t.Logf("%-8s of a settled sale %s", engine, q.stages())
+				}
+			})
+		}
+	}
+}
+
+func neighbourKinds() []neighbour {
 	reading := func(paths ...string) func(*stage, crashCountry) func(<-chan struct{}) {
 		return func(s *stage, land crashCountry) func(<-chan struct{}) { return readLarge(s, land, paths) }
 	}
-	kinds := []neighbour{
+	return []neighbour{
 		{"alone", func(*stage, crashCountry) func(<-chan struct{}) { return func(<-chan struct{}) {} }},
 		{"reads by id", reading()},
 		{"lists", reading("/v1/transactions?limit=100")},
@@ -49,26 +76,23 @@ func neighbours(t *testing.T, lasts time.Duration) {
 			return submitting(s, land, func(id, supplier string) []byte { return land.body(id, id, supplier, time.Now()) })
 		}},
 	}
-	land := crashCountryOf(t, "XX")
-	for _, postgres := range []bool{false, true} {
-		for _, kind := range kinds {
-			engine := map[bool]string{false: "sqlite", true: "postgres"}[postgres]
-			t.Run(engine+"/"+kind.name, func(t *testing.T) {
-				s := newStage(t, fastBinary(t), 1, postgres)
-				s.nodes[0].process.waitReady()
-				q := newQuiet(s, land)
-				rage := kind.arm(s, land)
-				stop := make(chan struct{})
-				var wg sync.WaitGroup
-				wg.Go(func() { rage(stop) })
-				q.goesOn(lasts)
-				close(stop)
-				wg.Wait()
-				t.Logf("%-8s beside %-14s %s", engine, kind.name, q.String())
-				t.Logf("%-8s of a settled sale %s", engine, q.stages())
-			})
-		}
+}
+
+// besides is what a quiet client found beside a neighbour.
+func besides(t *testing.T, s *stage, land crashCountry, kind neighbour, lasts time.Duration) *quiet {
+	s.nodes[0].process.waitReady()
+	q := newQuiet(s, land)
+	rage := kind.arm(s, land)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { rage(stop) })
+	q.goesOn(lasts)
+	close(stop)
+	wg.Wait()
+	for _, n := range s.nodes {
+		n.process.stop()
 	}
+	return q
 }
 
 // as is the stage of another client, who has a company.
@@ -96,9 +120,26 @@ func readLarge(s *stage, land crashCountry, paths []string) func(stop <-chan str
 	}
 	return func(stop <-chan struct{}) {
 		hands(neighbourHands, stop, func(n int) {
-			_, _, _ = other.fetch(s.nodes[0].base, paths[n%len(paths)]) // refused or not: it asks again
+			other.drain(s.nodes[0].base + paths[n%len(paths)])
 		})
 	}
+}
+
+// drain reads an answer and keeps nothing of it: what the quiet client waits for is
+// measured in this process. Refused or not, who rages asks again.
+func (s *stage) drain(url string) {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+s.key)
+	answer, err := s.client.Do(req)
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, answer.Body) // as above
+	_ = answer.Body.Close()                 // only read
 }
 
 // submitting has ten clients submit sales, as many as there are.

@@ -90,9 +90,6 @@ func TestTenHostileTenants(t *testing.T) {
 	if s.nodes[0].process.gone() {
 		t.Errorf("the program ended\n%s", s.lastWords())
 	}
-	if judged {
-		t.Run("neighbours", func(t *testing.T) { neighbours(t, lasts) })
-	}
 }
 
 // visitor is a tenant who submits a sale now and then and notes how long it takes.

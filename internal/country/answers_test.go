@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/turnstile"
+	"tributary/internal/xmltree"
 )
 
 // Large answers of an authority share its part of a node's memory, over all suppliers:
@@ -19,8 +22,8 @@ import (
 // and a small answer waits for nobody.
 func TestLargeAnswersShareTheMemoryOfANode(t *testing.T) {
 	t.Parallel()
-	const small, large = country.AnswerSmall, 2 << 20
-	if country.WeightOf(large) <= country.AnswersMax/4 {
+	const small, large = country.AnswerSmall, 8 << 20
+	if country.WeightOf(large, large) <= country.AnswersMax/4 {
 		t.Fatal("two large answers fit: they prove nothing")
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,4 +74,56 @@ func TestLargeAnswersShareTheMemoryOfANode(t *testing.T) {
 	if err := ask(again, "/large"); err != nil {
 		t.Error(err)
 	}
+}
+
+// An answer of many small parts is refused before it is parsed: eight suppliers whose
+// authority answers with nothing else would fill a node's memory.
+func TestAnswersOfManySmallPartsAreRefused(t *testing.T) {
+	t.Parallel()
+	const most, parts = 1 << 20, 1 << 20 / country.PartBytes
+	pad := strings.Repeat(" ", country.AnswerSmall)
+	read := func(text string) error {
+		_, err := country.ReadBody(&http.Response{Body: io.NopCloser(strings.NewReader(text)), ContentLength: -1,
+			Request: httptest.NewRequest(http.MethodGet, "/", nil)}, most)
+		return err
+	}
+	for name, of := range map[string]func(parts int) string{
+		"elements":       func(n int) string { return "\ufeff<r>" + strings.Repeat("<a/>", n-1) + pad + "</r>" },
+		"elements' ends": func(n int) string { return "<r>" + strings.Repeat("<a></a>", n-1) + pad + "</r>" },
+		"values":         func(n int) string { return `{"a":[` + strings.Repeat("0,", n-2) + pad + "0]}" },
+		"objects":        func(n int) string { return "[" + strings.Repeat("{},", n/2-1) + pad + strings.Repeat("[", n%2) + "{}]" },
+	} {
+		if err := read(of(parts)); err != nil {
+			t.Errorf("%s, as many as may be: %v", name, err)
+		}
+		if err := read(of(parts + 1)); !errors.Is(err, country.ErrBodyTooLarge) {
+			t.Errorf("%s, one more: %v", name, err)
+		}
+	}
+	for _, text := range []string{strings.Repeat("<a/>", country.AnswerSmall/4), "PK" + strings.Repeat("<{,", most/4)} {
+		if err := read(text); err != nil { // a small one, and a file
+			t.Errorf("%.4s of %d bytes: %v", text, len(text), err)
+		}
+	}
+}
+
+// What the worst answer becomes is no more than it is weighed as. Not parallel: it
+// measures the whole process.
+func TestAnAnswerIsNoMoreThanItsWeight(t *testing.T) {
+	const most = 1 << 20
+	worst := "<r>" + strings.Repeat("<a/>", most/country.PartBytes-1) + strings.Repeat("x", most-most/8-7) + "</r>"
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	doc, err := xmltree.Read([]byte(worst))
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, weight := int64(after.HeapAlloc-before.HeapAlloc)+int64(len(worst)), country.WeightOf(int64(len(worst)), most)
+	if took > weight {
+		t.Errorf("%d bytes become %d, weighed as %d", len(worst), took, weight)
+	}
+	runtime.KeepAlive(doc)
 }

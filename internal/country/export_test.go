@@ -9,10 +9,11 @@ import (
 const (
 	AnswerSmall = answerSmall
 	AnswersMax  = answersMax
+	PartBytes   = partBytes
 )
 
 // WeightOf is what an answer is weighed as.
-func WeightOf(bytes int64) int64 { return weightOf(bytes) }
+func WeightOf(bytes, bytesMax int64) int64 { return weightOf(bytes, bytesMax) }
 
 // ReadBody reads the answer of no call.
 func ReadBody(resp *http.Response, bytesMax int64) ([]byte, error) {

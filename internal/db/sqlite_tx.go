@@ -58,12 +58,7 @@ func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
 	c.dirty = c.dirty || !strings.HasPrefix(text, "SELECT")
 	ctx := context.Background() // watching another one costs a goroutine
 	if c.limited != nil {
-		// The driver ends a statement only up to its first row. So the first row
-		// comes when all of them are there.
 		ctx = c.limited
-		if begins := strings.ToUpper(text[:min(len(text), 6)]); begins == "SELECT" || strings.HasPrefix(begins, "WITH") {
-			text = "WITH answer AS MATERIALIZED (" + text + ") SELECT * FROM answer"
-		}
 	}
 	s, err := c.stmt(text)
 	if err != nil {
@@ -149,7 +144,16 @@ func (c *sqliteTx) insertRows(in Insert, rows [][]any, each func(*Rows) error) e
 func (c *sqliteTx) lock(string) error { return nil }
 
 // Reader.
-func (c *sqliteTx) Query(text string, args ...any) (*Rows, error) { return c.query(text, args) }
+//
+// The driver ends a statement only up to its first row. So the first row of many
+// comes when all of them are there; one alone, which may be a large document, is not
+// copied for it.
+func (c *sqliteTx) Query(text string, args ...any) (*Rows, error) {
+	if begins := strings.ToUpper(text[:min(len(text), 6)]); c.limited != nil && (begins == "SELECT" || strings.HasPrefix(begins, "WITH")) {
+		text = "WITH answer AS MATERIALIZED (" + text + ") SELECT * FROM answer"
+	}
+	return c.query(text, args)
+}
 func (c *sqliteTx) Row(text string, args ...any) *Row {
 	rows, err := c.query(text, args)
 	return &Row{rows: rows, err: err}

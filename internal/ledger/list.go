@@ -78,7 +78,7 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*resu
 			if n := pageOf(of); n < len(of) {
 				of, next = of[:n], of[n-1].id
 			}
-			if weight = weightOf(of); weight > readSmall && !weighed {
+			if weight = s.weightOf(of); weight > readSmall && !weighed {
 				return nil
 			}
 			list, err = s.rows(r, scope, of)
@@ -115,14 +115,15 @@ func pageOf(of []outcome) (n int) {
 	return n
 }
 
-// weightOf is what the rows of a page cost: of settled ones their heads.
-func weightOf(of []outcome) (sum int64) {
+// weightOf is what the rows of a page cost: of settled ones their heads on PostgreSQL;
+// SQLite reads a text to its end for them.
+func (s *Ledger) weightOf(of []outcome) (sum int64) {
 	for i := range of {
-		if weight := of[i].weight(); of[i].settled {
-			sum += min(weight, headMax)
-		} else {
-			sum += weight
+		weight := of[i].weight()
+		if of[i].settled && s.db.Engine() == "postgres" {
+			weight = min(weight, headMax)
 		}
+		sum += weight
 	}
 	return sum
 }

@@ -20,7 +20,7 @@ import (
 // the order of their ids: three of four are of one supplier, few failed, and the
 // oldest are of another country. Those are open for which a condition holds; of
 // the client "open" a quarter failed.
-func manyOf(t *testing.T, d *db.DB, n int, client, open string) {
+func manyOf(t testing.TB, d *db.DB, n int, client, open string) {
 	t.Helper()
 	execSQL(t, d, strings.ReplaceAll(`WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g WHERE i < $1 - 1) INSERT INTO operations
 		(operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, due_at, pack_version)

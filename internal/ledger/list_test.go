@@ -283,10 +283,18 @@ func TestLargeReadsWaitAndSmallOnesDoNot(t *testing.T) {
 				t.Errorf("%s beside a large read: %v", id, err)
 			}
 		}
+		// The head of a large row is read alone on PostgreSQL, and not without the rest on SQLite.
 		list, _, err := n.List(late, client, ledger.Filter{Limit: 9})
-		must(t, err) // its rows are small
-		same(t, "rows", fmt.Sprint(idsOf(list)), "[small large]")
+		if d.Engine() == "postgres" {
+			must(t, err)
+			same(t, "rows", fmt.Sprint(idsOf(list)), "[small large]")
+		} else if fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("a list of large rows beside a large read: %v", err)
+		}
 		leave()
+		list, _, err = n.List(t.Context(), client, ledger.Filter{Limit: 9})
+		must(t, err)
+		same(t, "rows", fmt.Sprint(idsOf(list)), "[small large]")
 		if got := answerOf(t, n, large); len(got) < 600_000 {
 			t.Errorf("afterwards the large one has %d bytes", len(got))
 		}

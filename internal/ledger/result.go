@@ -54,8 +54,11 @@ const (
 	decodeTimes = 8         // what a byte of a body costs that is decoded, in bytes that are passed on
 )
 
+// newReads leaves a client half of the room: what is read computes, and the other half
+// of the processors is everybody's.
 func newReads() *turnstile.Gate {
-	return turnstile.New(readsMax*int64(max(1, runtime.GOMAXPROCS(0)/2)), readsWait)
+	most := readsMax * int64(max(1, runtime.GOMAXPROCS(0)/2))
+	return turnstile.New(most, readsWait).Sharing(most / 2)
 }
 
 func newAnswers() *turnstile.Gate {
@@ -66,22 +69,25 @@ func newAnswers() *turnstile.Gate {
 // one the lines go through as they are stored. done is called when it is written:
 // clients take turns at large ones.
 func (s *Ledger) Answer(ctx context.Context, scope, id string) (text [][]byte, done func(), err error) {
-	var weight int64
-	read := func(weighed bool) error {
-		return s.db.Read(ctx, func(r db.Reader) (err error) {
-			text, weight, err = s.answer(r, scope, id, weighed)
-			return err
-		})
-	}
-	if err = read(false); err != nil || text != nil {
+	var at outcome
+	err = s.db.Read(ctx, func(r db.Reader) (err error) {
+		if at, err = outcomeOf(r, scope, id); err == nil && at.weight() <= readSmall {
+			text, err = s.answer(r, scope, at)
+		}
+		return err
+	})
+	if err != nil || text != nil {
 		return text, func() {}, err
 	}
-	if done, err = s.answers.Enter(ctx, scope, weight); err != nil {
+	if done, err = s.answers.Enter(ctx, scope, at.weight()); err != nil {
 		return nil, nil, err
 	}
-	leave, err := s.reads.Enter(ctx, scope, weight)
+	leave, err := s.reads.Enter(ctx, scope, at.weight())
 	if err == nil {
-		err = read(true)
+		err = s.db.Read(ctx, func(r db.Reader) (err error) {
+			text, err = s.answer(r, scope, at)
+			return err
+		})
 		leave()
 	}
 	if err != nil {
@@ -91,25 +97,18 @@ func (s *Ledger) Answer(ctx context.Context, scope, id string) (text [][]byte, d
 	return text, done, nil
 }
 
-// answer answers nothing but the weight of what is large and was not weighed.
-func (s *Ledger) answer(r db.Reader, scope, id string, weighed bool) (text [][]byte, weight int64, err error) {
-	at, err := outcomeOf(r, scope, id)
-	if err != nil {
-		return nil, 0, err
-	}
-	if weight = at.weight(); weight > readSmall && !weighed {
-		return nil, weight, nil
-	}
+// answer is the answer of an outcome that was found: what is settled stays so.
+func (s *Ledger) answer(r db.Reader, scope string, at outcome) (text [][]byte, err error) {
 	if at.settled {
 		text, err = s.passOn(r, scope, at)
 	}
 	if !at.settled || errors.Is(err, result.ErrCut) {
 		var whole *result.Result
-		if whole, err = s.read(r, scope, id); err == nil {
+		if whole, err = s.read(r, scope, at.id); err == nil {
 			text = [][]byte{[]byte(whole.Encode())}
 		}
 	}
-	return text, weight, err
+	return text, err
 }
 
 // passOn is the answer of a settled operation around its stored lines.

@@ -33,6 +33,7 @@ const (
 // Sizes of what is read of NAV: a status with a hundred original requests is as
 // large as the call that brought them.
 const (
+	shortBytesMax    = 256 << 10 // a token, a transaction's id, or why there is none
 	answerBytesMax   = 4 << 20
 	originalBytesMax = 16 << 20
 )
@@ -185,7 +186,7 @@ var errExchangeKey = errors.New("the exchange key does not open NAV's token")
 
 // token is the permission for one report, opened with the exchange key.
 func (u user) token(ctx context.Context) (string, error) {
-	root, _, err := u.call(ctx, navwire.TokenExchange, u.request(navwire.TokenExchange, nil, nil), answerBytesMax)
+	root, _, err := u.call(ctx, navwire.TokenExchange, u.request(navwire.TokenExchange, nil, nil), shortBytesMax)
 	if err != nil {
 		return "", err
 	}
@@ -254,7 +255,7 @@ func (u user) reportOnce(ctx context.Context, operation string, batch []entry) (
 			w.Group(one, "index", strconv.Itoa(i+1), one, e.operation, data, e.data)
 		}
 		w.End()
-	}), answerBytesMax)
+	}), shortBytesMax)
 	if err != nil {
 		return "", nil, err
 	}

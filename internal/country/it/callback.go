@@ -20,7 +20,11 @@ import (
 // pathMessages is where SdI calls, below our address.
 const pathMessages = "/TrasmissioneFatture"
 
-const messageBytesMax = 4 << 20
+const (
+	messageBytesMax     = 4 << 20
+	envelopeElementsMax = 1000   // it has a dozen
+	noticeElementsMax   = 20_000 // of a list of errors
+)
 
 // callerName begins the common name of SdI's own client certificates, in test and
 // in production. Its CA issues those of every transmitter as well, so the CA
@@ -117,7 +121,7 @@ func unpack(c country.Call) (sdiwire.Message, []byte, error) {
 	if err != nil {
 		return sdiwire.Message{}, nil, err
 	}
-	call, err := soap.Read(packed.Envelope, xmltree.Limits{Bytes: messageBytesMax})
+	call, err := soap.Read(packed.Envelope, xmltree.Limits{Bytes: messageBytesMax, Elements: envelopeElementsMax})
 	if err != nil {
 		return sdiwire.Message{}, nil, err
 	}
@@ -160,7 +164,7 @@ func instant(text string) time.Time {
 // readNotice reads the file inside a call, by SdI's own structures. Samples of
 // public messages come without a signature; the structure wants one, so it must be there.
 func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
-	doc, err := xmltree.Limits{Bytes: messageBytesMax}.Read(file)
+	doc, err := xmltree.Limits{Bytes: messageBytesMax, Elements: noticeElementsMax}.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 	"tributary/internal/xmltree/soap"
 )
 
-const answerBytesMax = 1 << 20
+// answerBytesMax is of an id, a time and a code in an envelope.
+const answerBytesMax = 128 << 10
 
 // errNoEar: a file whose fate nobody could tell us is not handed over.
 var errNoEar = errors.New("SdI tells what it decides by a call: give a node --callbacks, and every other one --callbacks-url")

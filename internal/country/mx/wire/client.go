@@ -97,7 +97,7 @@ func (ch *Client) Stamped(ctx context.Context, f country.Filing, c country.Crede
 func (ch *Client) Listed(ctx context.Context, rfc string, from, to time.Time,
 	c country.Credentials) (uuids []string, err error) {
 	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList,
-		method: "report_uuid", args: []argument{
+		method: "report_uuid", most: listedBytesMax, args: []argument{
 			{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", rfc},
 			{"date_from", from.Format(satwire.LocalTime)}, {"date_to", to.Format(satwire.LocalTime)}, {"invoice_type", "I"},
 		}}, "report_uuidResult")
@@ -116,7 +116,7 @@ func (ch *Client) Listed(ctx context.Context, rfc string, from, to time.Time,
 // Voucher fetches one that a SOAP provider holds.
 func (ch *Client) Voucher(ctx context.Context, rfc, uuid string, c country.Credentials) ([]byte, error) {
 	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList,
-		method: "get_xml", args: []argument{
+		method: "get_xml", most: listedBytesMax, args: []argument{
 			{"username", c.Username}, {"password", c.Secret}, {"uuid", uuid}, {"taxpayer_id", rfc}, {"invoice_type", "I"},
 		}}, "get_xmlResult")
 	return []byte(result.Value("xml")), err

@@ -102,7 +102,7 @@ func (ch *Client) login(ctx context.Context, c country.Credentials) (token, erro
 
 // post makes a call and reads the frame of its answer.
 func (ch *Client) post(ctx context.Context, path string, head []string, body []byte) (int, restReply, []byte, error) {
-	got, err := country.Request{URL: ch.base + path, Header: head, Body: body, BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
+	got, err := country.Request{URL: ch.base + path, Header: head, Body: body, BytesMax: answerBytesMax(len(body))}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return 0, restReply{}, nil, err
 	}

@@ -15,7 +15,16 @@ import (
 	"tributary/internal/xmltree/soap"
 )
 
-const answerBytesMax = 16 << 20
+// Sizes of answers. One has the voucher that was sent, escaped, with its stamp; lists of
+// a day, and a voucher that is asked for by its id, have no such measure.
+const (
+	listedBytesMax = 16 << 20
+	answerBytes    = 256 << 10
+	answerFactor   = 4 // of what was sent
+)
+
+// answerBytesMax is what is read of the answer to so many bytes.
+func answerBytesMax(sent int) int64 { return min(answerBytes+answerFactor*int64(sent), listedBytesMax) }
 
 // call is one SOAP call.
 type call struct {
@@ -24,6 +33,7 @@ type call struct {
 	method string
 	action string // empty: the method
 	args   []argument
+	most   int64 // bytes of the answer; 0: by what is sent
 }
 
 // argument is one element of a call, with its text.
@@ -52,13 +62,15 @@ var errSOAPFault = errors.New("the provider answered with a SOAP fault")
 // than 200, a page, a SOAP fault, a body cut short: nothing is known.
 func (ch *Client) ask(ctx context.Context, c call, result string) (*xmltree.Element, []byte, error) {
 	action := cmp.Or(c.action, c.method)
+	envelope := c.envelope()
+	most := cmp.Or(c.most, answerBytesMax(len(envelope)))
 	reply, err := country.Request{URL: c.url,
 		Header: []string{"Content-Type", soap.V11.ContentType(action), "SOAPAction", `"` + action + `"`},
-		Body:   c.envelope(), BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
+		Body:   envelope, BytesMax: most}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := soap.Read(reply.Body, xmltree.Limits{Bytes: answerBytesMax, Depth: satwire.VoucherDepthMax})
+	m, err := soap.Read(reply.Body, xmltree.Limits{Bytes: int(most), Depth: satwire.VoucherDepthMax})
 	if err != nil {
 		return nil, nil, fmt.Errorf("calling %s: status %d without an answer of the protocol: %w", c.method, reply.Status, err)
 	}

@@ -14,9 +14,9 @@ import (
 
 // Sizes of what is read of KSeF.
 const (
-	answerBytesMax = 4 << 20
+	answerBytesMax = 1 << 20 // a page of 250 invoices of a query
 	upoBytesMax    = 1 << 20
-	listBytesMax   = 8 << 20 // a page of 1,000 invoices of a session
+	listBytesMax   = 4 << 20 // a page of 1,000 invoices of a session
 )
 
 // Refusal is KSeF's own word that it did not do what a call asked for.
