@@ -70,7 +70,9 @@ type Span struct {
 // SpanOf is the period in which an instant lies, in that instant's time zone.
 // Weeks begin on Monday.
 func SpanOf(c Cadence, at time.Time) Span {
-	day := func(month time.Month, day int) time.Time { return time.Date(at.Year(), month, day, 0, 0, 0, 0, at.Location()) }
+	day := func(month time.Month, day int) time.Time {
+		return time.Date(at.Year(), month, day, 0, 0, 0, 0, at.Location())
+	}
 	span := func(first, next time.Time) Span { return Span{Cadence: c, First: first, Next: next} }
 	switch month, today := at.Month(), at.Day(); c {
 	case Weekly:

@@ -24,6 +24,8 @@ type op struct {
 	refs   correction.References
 	gather period.Gathering
 
+	notBefore time.Time // the authority grants no more calls about it until then
+
 	filing     country.Filing
 	receipt    country.Receipt
 	word       *country.Receipt    // the decision, where it came by itself
