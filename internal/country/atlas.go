@@ -45,6 +45,7 @@ type Atlas struct {
 	setups   atomic.Pointer[map[Environment]Setup] // never changed, only replaced
 	mu       sync.Mutex
 	channels map[Environment]Channel
+	meter    func(at Environment) Meter // nil: nothing is counted
 }
 
 // AtlasConfig is what an atlas is made of.
@@ -200,6 +201,9 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if a.meter != nil {
+		at.Meter = a.meter(key)
 	}
 	c, err := a.packs[key.Code].Connect(at)
 	if err != nil {

@@ -137,6 +137,8 @@ type Endpoint struct {
 	// Simulated says that a simulated authority stands behind BaseURL.
 	Simulated bool
 
+	Meter Meter // counts calls against quotas, see [Endpoint.Spend]
+
 	Identity Identity // the operator's, where the pack's [IdentityRule] asks for one
 	Callback string   // the address below which the authority reaches us; empty: it cannot
 }
@@ -363,7 +365,9 @@ type Limits struct {
 	CallTimeout  time.Duration
 	Listen       Listening // what may be said after SUCCESS, and is asked for
 	// pending: the authority tells its decision by itself (see Callbacks) and cannot be asked; Poll is never called
-	Tells        bool
+	Tells  bool
+	Quotas []Quota // calls that it grants; the channel takes each from them, see [Endpoint.Spend]
+
 	InSuccession bool // corrections of one original are filed one after another, each knowing all before it
 }
 

@@ -35,7 +35,11 @@ func poll(ctx context.Context, b *batch) error {
 		r, err = r.Bounded(), country.BoundedError(err)
 		cancel()
 		b.record(exchange.Call{Verb: "poll", At: began, Operations: []string{o.ID}, Receipts: []country.Receipt{r}, Err: err, Traffic: country.TrafficOf(call)})
+		used := b.v.exhausted(err)
 		switch {
+		case used != nil:
+			o.notBefore = b.v.now().Add(used.Until.Sub(b.v.s.db.Wall()))
+			b.pending = append(b.pending, o)
 		case errors.Is(err, country.ErrCredentials):
 			b.v.pause(err)
 			b.pending = append(b.pending, o)
@@ -110,7 +114,7 @@ func keepSaid(b *batch, tx *db.Tx, ops []*op) error {
 func askAt(b *batch, now time.Time, o *op) any {
 	switch end := o.sentAt.Add(b.v.lane.limits.PendingMax); {
 	case !b.v.lane.limits.Tells:
-		return db.Micros(now.Add(pollPause(b, o)))
+		return db.Micros(maxTime(now.Add(pollPause(b, o)), o.notBefore))
 	case b.v.lane.limits.PendingMax > 0 && end.After(now):
 		return db.Micros(end)
 	}
@@ -141,6 +145,8 @@ func doubtOf(b *batch, now time.Time, o *op) string {
 		return string(fault.OutcomeUnknown)
 	case o.receipt.Awaiting:
 		return string(fault.AwaitingAcceptance)
+	case o.notBefore.After(now):
+		return string(fault.AuthorityWait)
 	}
 	return ""
 }
@@ -190,6 +196,8 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 		switch {
 		case errors.Is(err, country.ErrNotAskable):
 			o.unasked = true
+			unknown = append(unknown, o)
+		case b.v.exhausted(err) != nil:
 			unknown = append(unknown, o)
 		case errors.Is(err, country.ErrCredentials):
 			b.v.pause(err)

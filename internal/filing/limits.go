@@ -33,6 +33,20 @@ func (v *visit) mindBreaker() {
 	v.restUntil(open.Next)
 }
 
+// exhausted reads an error that says that the authority grants no more calls; nil: it
+// says something else. The company rests until it does, unless only one document's
+// calls are used up.
+func (v *visit) exhausted(err error) *country.Exhausted {
+	var used *country.Exhausted
+	if !errors.As(err, &used) {
+		return nil
+	}
+	if !used.Alone {
+		v.applyThrottle(used.Until.Sub(v.s.db.Wall()))
+	}
+	return used
+}
+
 // callsNobody reports whether nothing of the lane can need a call: filing is the
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.
@@ -43,8 +57,9 @@ func (v *visit) callsNobody() bool {
 // learn tells the breaker of a call, and people of the breaker.
 func (b *batch) learn(x exchange.Call) {
 	v, at, node := b.v, b.v.lane.at.Environment(), b.v.s.db.Node()
+	var used *country.Exhausted
 	switch {
-	case x.Traffic == nil, errors.Is(x.Err, context.Canceled):
+	case x.Traffic == nil, errors.Is(x.Err, context.Canceled), errors.As(x.Err, &used):
 		// nothing was called, or our own end cut it short
 	case x.Err == nil:
 		if !v.s.breakers.Answered(at) {

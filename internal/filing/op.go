@@ -25,6 +25,8 @@ type op struct {
 	gather period.Gathering
 	learns string // what the channel learned for its draft
 
+	notBefore time.Time // the authority grants no more calls about it until then
+
 	filing     country.Filing
 	receipt    country.Receipt
 	word       *country.Receipt    // the decision, where it came by itself

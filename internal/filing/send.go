@@ -150,6 +150,8 @@ func numberUsed(r country.Receipt) fault.Fault {
 // sendFailed decides what a call without answer means for its filings.
 func sendFailed(ctx context.Context, b *batch, ops []*op, err error) error {
 	switch {
+	case b.v.exhausted(err) != nil:
+		return b.again(ctx, ops)
 	case errors.Is(err, country.ErrCredentials):
 		b.v.pause(err)
 		return b.again(ctx, ops)

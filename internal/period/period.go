@@ -136,7 +136,7 @@ func (g *Gathering) Warnings(correction bool) []fault.Fault {
 	}
 	if correction {
 		return []fault.Fault{fault.Warn("", fault.WaitsForPeriod,
-			"changes what the document of the original's period says; nothing is filed for it by itself")}
+			"is told with the document of a period; nothing is filed for it by itself")}
 	}
 	return []fault.Fault{fault.Warn("", fault.WaitsForPeriod,
 		"is gathered with other sales of its period; the authority's ids are filled in when the period's document is accepted")}

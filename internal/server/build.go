@@ -29,6 +29,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/quota"
 	"tributary/internal/recovery"
 	"tributary/internal/retention"
 	"tributary/internal/secret"
@@ -63,6 +64,7 @@ func (s *Server) buildCountries(context.Context) (err error) {
 		Simulators: s.cfg.SimulatorsURL, Abroad: abroad}); err != nil {
 		return err
 	}
+	s.atlas.Metered(quota.New(s.db).Of)
 	if s.sims != nil {
 		if s.simulators, err = openSimulators(filepath.Join(s.cfg.Data, "simulators"), packs); err != nil {
 			return err

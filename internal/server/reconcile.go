@@ -14,6 +14,7 @@ import (
 	"tributary/internal/onboarding"
 	"tributary/internal/operation"
 	"tributary/internal/operator"
+	"tributary/internal/quota"
 	"tributary/internal/recovery"
 	"tributary/internal/secret"
 )
@@ -116,6 +117,7 @@ func (x Maintenance) open(ctx context.Context, do func(s *recovery.Recovery, at 
 		return err
 	}
 	defer atlas.Close()
+	atlas.Metered(quota.New(x.DB).Of)
 	companies := onboarding.New(onboarding.Config{
 		DB: x.DB, Atlas: atlas, Log: x.Config.Log,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {

@@ -36,6 +36,9 @@ func (ch *channel) fetch(ctx context.Context, id, index string, c country.Creden
 	if !digits(id) {
 		return archive{}, fmt.Errorf("ANAF names no archive of %s: %q", index, id)
 	}
+	if err := ch.spend(ctx, quotaDownloads, id); err != nil {
+		return archive{}, err
+	}
 	raw, err := ch.call(ctx, country.Request{Method: http.MethodGet, URL: "/descarcare?id=" + url.QueryEscape(id),
 		BytesMax: archiveBytesMax}, c)
 	if err != nil {

@@ -48,7 +48,7 @@ const (
 
 // Limits are ANAF's. Its time-outs have made doubles of who was impatient.
 func (ch *channel) Limits() country.Limits {
-	l := country.Limits{Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: 90 * time.Second, PollEvery: 2 * time.Second}
+	l := country.Limits{Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: 90 * time.Second, PollEvery: 2 * time.Second, Quotas: quotas()}
 	if ch.at.Real() {
 		l.PollEvery, l.VisibleAfter = 10*time.Second, visibleAfter // ANAF itself; a double shows at once what it took
 	}

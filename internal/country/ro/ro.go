@@ -143,7 +143,7 @@ func facts() country.Facts {
 		return country.Rate{Regime: transaction.VAT, Type: kind, Percent: percent, Since: since, Until: until}
 	}
 	return country.Facts{
-		Currency: ownMoney, Languages: []string{"RO", "EN"}, TimeZone: "Europe/Bucharest",
+		Currency: ownMoney, Languages: []string{"RO", "EN"}, TimeZone: zone,
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Required: buyers(),
 		Patterns: []country.PatternRule{

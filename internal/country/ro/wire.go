@@ -131,6 +131,9 @@ func (ch *channel) upload(ctx context.Context, f country.Filing, c country.Crede
 	if x.Consumer {
 		service = "/uploadb2c?"
 	}
+	if err := ch.spend(ctx, quotaCalls, ""); err != nil {
+		return "", nil, err
+	}
 	raw, err = ch.call(ctx, country.Request{URL: service + query.Encode(), Body: f.Report, BytesMax: answerBytesMax,
 		Header: []string{"Content-Type", "application/xml"}}, c)
 	if err != nil {
@@ -162,6 +165,9 @@ const (
 
 // state is what ANAF says of an index, and under what its archive is.
 func (ch *channel) state(ctx context.Context, index string, c country.Credentials) (state, archive string, err error) {
+	if err := ch.spend(ctx, quotaStates, index); err != nil {
+		return "", "", err
+	}
 	raw, err := ch.call(ctx, country.Request{Method: http.MethodGet, URL: "/stareMesaj?id_incarcare=" + url.QueryEscape(index),
 		BytesMax: answerBytesMax}, c)
 	if err != nil {
@@ -206,6 +212,9 @@ func (ch *channel) sent(ctx context.Context, cif string, since time.Time, c coun
 	}
 	for page, pages := 1, 1; page <= pages; page++ {
 		query := url.Values{"startTime": {milli(since)}, "endTime": {milli(now)}, "cif": {cif}, "pagina": {fmt.Sprint(page)}, "filtru": {"T"}}
+		if err := ch.spend(ctx, quotaLists, cif); err != nil {
+			return nil, err
+		}
 		raw, err := ch.call(ctx, country.Request{Method: http.MethodGet, URL: "/listaMesajePaginatieFactura?" + query.Encode(),
 			BytesMax: listBytesMax}, c)
 		if err != nil {

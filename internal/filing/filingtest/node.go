@@ -33,6 +33,7 @@ import (
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
+	"tributary/internal/quota"
 	"tributary/internal/recovery"
 	"tributary/internal/result"
 	"tributary/internal/secret"
@@ -163,6 +164,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: s.Packs, Simulators: s.Simulators})
 	Must(t, err)
 	n.Atlas = atlas
+	atlas.Metered(quota.New(d).Of)
 	n.Alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	Must(t, err)
 	n.Hooks = newHooks(t, n, s)

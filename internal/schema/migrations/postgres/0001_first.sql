@@ -1240,6 +1240,19 @@ CREATE TABLE period_news (
     PRIMARY KEY (document_id, key)
 );
 
+-- Calls that authorities grant, and how many nodes have taken in a window.
+CREATE TABLE authority_quotas (
+    country     TEXT   NOT NULL,
+    environment TEXT   NOT NULL,
+    quota       TEXT   NOT NULL,
+    subject     TEXT   NOT NULL, -- whose calls: a company, a document; '' where they are the endpoint's
+    began_at    BIGINT NOT NULL, -- by the time of day
+    ends_at     BIGINT NOT NULL,
+    used        BIGINT NOT NULL,
+    PRIMARY KEY (country, environment, quota, subject, began_at)
+);
+CREATE INDEX authority_quotas_ends ON authority_quotas (ends_at);
+
 -- Authorities to which nothing gets through, as each node has
 -- found out: for people, nothing is decided by it.
 CREATE TABLE authority_breakers (
