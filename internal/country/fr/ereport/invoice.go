@@ -99,7 +99,7 @@ func (r Rules) Invoice(in *country.Draft, seller, buyer Party) (*Contribution, e
 		v.Due = DebitsCode
 	}
 	for i := range t.Items {
-		if err := r.line(&v, t, i, in.Totals.Lines[i], sign); err != nil {
+		if err := r.line(&v, in, i, sign); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,8 @@ func processOf(items []transaction.Item) string {
 }
 
 // line adds a line to its subtotal.
-func (r Rules) line(v *Invoice, t *transaction.Transaction, i int, line transaction.Line, sign int64) error {
+func (r Rules) line(v *Invoice, in *country.Draft, i int, sign int64) error {
+	t, line := &in.Transaction, in.Totals.Lines[i]
 	s, at := r.subtotal(&t.Items[i])
 	if s.Category == "E" && s.Code == "" {
 		return invalid(fault.At(fmt.Sprintf("items.%d.tax_breakdowns.0.code", i), fault.FieldRequired,
