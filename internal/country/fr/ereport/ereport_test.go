@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -22,6 +23,8 @@ import (
 	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
+
+func TestMain(m *testing.M) { packtest.Main(m) }
 
 func paris(t testing.TB) *time.Location {
 	t.Helper()
@@ -187,8 +190,8 @@ func TestReportsAreThoseOfTheFiles(t *testing.T) {
 		want, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(want, doc) {
 			t.Errorf("%s (%v):\n%s", path, err, doc)
-			if os.Getenv("TRIBUTARY_GOLDEN") != "" {
-				if err := os.WriteFile(path, doc, 0o600); err != nil {
+			if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+				if err := os.WriteFile(path, doc, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1048,7 +1048,7 @@ CREATE TABLE period_documents (
     withdraws      TEXT,            -- the operation of the document that is taken back
     number         TEXT   NOT NULL,
     state          TEXT   NOT NULL, -- open, accepted, failed; of a document also withdrawn, replaced
-    revision       BIGINT NOT NULL, -- of the period, when it was made
+    revision       BIGINT NOT NULL DEFAULT 0, -- of the period, when it was made
     sales          BIGINT NOT NULL,
     gross          BIGINT NOT NULL,
     authority_id_1 TEXT,
