@@ -247,4 +247,3 @@ func referTo(r db.Reader, to *result.Result) error {
 	}
 	return nil
 }
-
