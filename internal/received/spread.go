@@ -71,4 +71,3 @@ func (all spreads) take(t incoming.Tax, net int64) int64 {
 }
 
 func one() num.Amount { return num.MakeAmount(1, 0) }
-
