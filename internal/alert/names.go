@@ -25,6 +25,7 @@ const (
 	OutcomeContested        Name = "outcome_contested"
 	PeriodRefused           Name = "period_refused"
 	MailboxUnread           Name = "mailbox_unread"
+	ReceivedAside           Name = "received_aside"
 	AuthorityNotConfigured  Name = "authority_not_configured"
 	FilingMissing           Name = "filing_missing"
 	Restoring               Name = "restoring"

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -71,6 +72,7 @@ var answerValues = map[reflect.Type][]any{
 	reflect.TypeFor[filing.Status](): list(filing.Success, filing.Processing, filing.Failure),
 	reflect.TypeFor[transaction.Kind](): list(transaction.Invoice, transaction.Adjustment, transaction.Credit,
 		transaction.Cancellation, transaction.Backfill, transaction.PaymentReport, transaction.Period),
+	reflect.TypeFor[result.Relation](): list(result.SameDocument, result.RefersTo, result.ReferredBy),
 	reflect.TypeFor[country.UseCase](): list(country.Reporting, country.Invoicing, country.Both),
 	reflect.TypeFor[lookup.Format]():   list(lookup.FormatValid, lookup.FormatInvalid),
 	reflect.TypeFor[lookup.Status](): list(lookup.StatusPending, lookup.StatusRegistered, lookup.StatusNotRegistered,
@@ -143,7 +145,7 @@ var shapes = map[string]detail{
 	"TransactionResult.document_generated_at": stampShape(),
 	"TransactionResult.reported_at":           stampShape(),
 	"TransactionResult.business_model":        enumShape(transaction.B2C, transaction.B2B),
-	"TransactionResult.direction":             enumShape("SENT"),
+	"TransactionResult.direction":             enumShape(result.Sent, result.Received),
 	"TransactionResult.operation_regime":      enumShape(transaction.General, transaction.Export, transaction.SelfBilling),
 	"TransactionResult.type":                  enumShape(transaction.Full, transaction.Simplified),
 	"TransactionResult.exchange_rate_date":    {with: object{"format": "date"}},
@@ -163,7 +165,7 @@ var shapes = map[string]detail{
 		string(country.FromPlatform), string(country.FromAccessPoint), string(country.FromBuyer), string(country.FromService)),
 	"LifecycleEntry.severity": enumShape(string(country.Info), string(country.Caution),
 		string(country.Problem)),
-	"Attachment.kind":               enumShape("VISUAL", "REPORT", "RECEIPT", "CLIENT"),
+	"Attachment.kind":               enumShape(files.Original, "VISUAL", "REPORT", "RECEIPT", "CLIENT"),
 	"Attachment.resource_id":        patternShape(hex32),
 	"Attachment.resource_url":       {with: object{"format": "uri"}},
 	"Attachment.type":               enumShape("PDF", "XML", "JSON", "PNG", "JPEG", "CSV", "ZIP"),
@@ -174,6 +176,10 @@ var shapes = map[string]detail{
 	"ResultExtra.amount":            amountShape(),
 	"ResultExtra.net_price":         amountShape(),
 	"ResultTax.amount":              amountShape(),
+	"ResultTaxSum.base":             amountShape(),
+	"ResultTaxSum.amount":           amountShape(),
+	"Related.operation_id":          {with: object{"format": "uuid"}},
+	"Related.direction":             enumShape(result.Sent, result.Received),
 	"ResultPayment.type":            enumShape("CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"),
 	"ResultPayment.amount":          amountShape(),
 	"ResultParty.type":              enumShape(transaction.Individual, transaction.Business),

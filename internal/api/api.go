@@ -32,6 +32,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/received"
 	"tributary/internal/site"
 	"tributary/internal/transaction"
 	"tributary/internal/turnstile"
@@ -47,6 +48,7 @@ type Config struct {
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *files.Store
+	Received     *received.Documents
 	Hooks        *webhook.Hooks
 	BaseURL      string
 	Version      string
@@ -173,6 +175,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/cancellation", false, a.submit(transaction.Cancellation), docCancellation},
 		{"POST", "/v1/transactions/payment", false, a.submit(transaction.PaymentReport), docPayment},
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
+		{"POST", "/v1/transactions/received", false, a.receive, docReceive},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
 		{"GET", "/v1/me", false, me, docMe},

@@ -203,7 +203,7 @@ func requestID(r *http.Request) string {
 // body reads a JSON request body within the limit.
 func (c *call) body() ([]byte, error) { return c.bodyUpTo(bodyBytesMax) }
 
-// bodyUpTo reads a body of another limit. More than the usual comes from those who
+// bodyUpTo reads a JSON body of another limit. More than the usual comes from those who
 // say how much it is, and waits for its turn before it is read.
 func (c *call) bodyUpTo(most int64) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
@@ -211,6 +211,26 @@ func (c *call) bodyUpTo(most int64) ([]byte, error) {
 		return nil, fault.New(fault.MediaType, "the body must be sent as application/json").
 			With(fault.Fault{Code: fault.MediaTypeUnsupported, Type: fault.General, Message: "Content-Type must be application/json"})
 	}
+	buffer, err := c.bytesUpTo(most)
+	if err != nil || c.read <= smallBodyMax {
+		return buffer, err
+	}
+	leave, err := c.large.Enter(c.Context(), c.caller.ClientID, min(c.read, bodyBytesMax)*treeFactor)
+	if err != nil {
+		return nil, err
+	}
+	uploaded := c.leave
+	c.leave = func() {
+		leave()
+		if uploaded != nil {
+			uploaded()
+		}
+	}
+	return buffer, nil
+}
+
+// bytesUpTo reads a body whatever its type. More than the usual waits for its turn.
+func (c *call) bytesUpTo(most int64) (buffer []byte, err error) {
 	if c.ContentLength > most {
 		return nil, tooLarge(most)
 	}
@@ -221,7 +241,7 @@ func (c *call) bodyUpTo(most int64) ([]byte, error) {
 		}
 	}
 	size := max(c.ContentLength, 512)
-	buffer := make([]byte, 0, size+1)
+	buffer = make([]byte, 0, size+1)
 	limited := io.LimitReader(c.Body, most+1)
 	for {
 		if len(buffer) == cap(buffer) {
@@ -241,19 +261,6 @@ func (c *call) bodyUpTo(most int64) ([]byte, error) {
 	if c.read > most {
 		return nil, tooLarge(most)
 	}
-	if c.read > smallBodyMax {
-		leave, err := c.large.Enter(c.Context(), c.caller.ClientID, min(c.read, bodyBytesMax)*treeFactor)
-		if err != nil {
-			return nil, err
-		}
-		uploaded := c.leave
-		c.leave = func() {
-			leave()
-			if uploaded != nil {
-				uploaded()
-			}
-		}
-	}
 	return buffer, nil
 }
 
@@ -264,7 +271,7 @@ const (
 	// is a value of its own.
 	treeFactor = 64
 
-	uploadsMax = 4 * transaction.BodyBytesMax // bytes of bodies with attachments that are read at a time
+	uploadsMax = 4 * transaction.BodyBytesMax // bytes of large bodies that are read at a time
 
 	largeWaiting = 4 // bodies of one client; more are told to come back
 )

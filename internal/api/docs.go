@@ -55,6 +55,11 @@ var (
 		description: "In countries with a document for it, such as Mexico (CFDI type P); otherwise 400 unsupported_operation. Partial payments are reported one by one, each with the remaining balance. A cancellation reverses a payment."}
 	docBackfill = operationDoc{tag: "Transactions", summary: "Register a document issued elsewhere", request: "Backfill",
 		example: "backfill", answers: accepted(), refuses: saleCodes, results: resultCodes}
+	docReceive = operationDoc{tag: "Transactions", summary: "Hand over a received document",
+		uploads: []string{"application/xml", "application/pdf", "application/json", "application/pkcs7-mime"},
+		answers: accepted(), refuses: []fault.Code{fault.FieldNotValid},
+		results:     []fault.Code{fault.FieldNotValid, fault.CodeNotFound, fault.CodeConflict, fault.FieldUnknown, fault.InternalError},
+		description: "A document that somebody sent to a company of yours, as bytes, at most 20 MiB. The same bytes again give the same operation; after a FAILURE they are read again. The result has direction RECEIVED."}
 	docResult = operationDoc{tag: "Transactions", summary: "Result of an operation",
 		params:  []param{{"operation_id", "path", "As returned on submission.", object{"type": "string", "format": "uuid"}}},
 		answers: map[int]any{200: result.Result{}, 404: errorBody{}, 410: errorBody{}}}
@@ -67,11 +72,11 @@ var (
 		params: params([]param{
 			queryParam("status", "Filter by status.", object{"type": "string", "enum": []any{"SUCCESS", "PROCESSING", "FAILURE"}}),
 			queryParam("country_code", "Filter by country.", object{"type": "string"}),
-			queryParam("supplier_id", "Filter by supplier.", object{"type": "string"}),
+			queryParam("supplier_id", "Filter by supplier; of received documents, the company of yours that sent them.", object{"type": "string"}),
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
 			queryParam("direction",
-				"SENT: what was submitted; RECEIVED: what others sent, of which there is nothing yet; ALL: both.",
-				object{"type": "string", "enum": list(directions()...), "default": directionSent}),
+				"SENT: what was submitted; RECEIVED: what others sent to your companies; ALL: both.",
+				object{"type": "string", "enum": list(directions()...), "default": directions()[0]}),
 		}, timeParams("transaction_date"), pageParams)}
 	docMe = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key",
 		answers: map[int]any{200: meAnswer{}, 400: errorBody{}}}

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
 	"tributary/internal/webhook"
 )
 
@@ -27,8 +28,9 @@ type operationDoc struct {
 	summary     string
 	description string
 	params      []param
-	request     string // name of a request schema, or ""
-	example     string // file of docs/examples without its ending, or ""
+	request     string   // name of a request schema, or ""
+	uploads     []string // media types of a body of bytes; nil: it has none
+	example     string   // file of docs/examples without its ending, or ""
 	answers     map[int]any
 	refuses     []fault.Code // of a 400; nil: those of any body or query
 	results     []fault.Code // what a result may say later
@@ -116,8 +118,11 @@ func webhookDocs() object {
 	all := object{}
 	for _, event := range webhook.EventTypes() {
 		summary := "The resource is complete"
-		if event == webhook.TransactionUpdated {
+		switch event {
+		case webhook.TransactionUpdated:
 			summary = "A transaction was updated after its success; sent only if this event is subscribed to by name"
+		case webhook.TransactionReceived:
+			summary = "A received document was read, or cannot be; sent only if this event is subscribed to by name"
 		}
 		all[event] = object{"post": object{
 			"summary":     summary,
@@ -171,6 +176,13 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 		}
 		op["requestBody"] = object{"required": true, "content": object{"application/json": content}}
 	}
+	if d.uploads != nil {
+		content := object{}
+		for _, name := range d.uploads {
+			content[name] = object{} // bytes as they are
+		}
+		op["requestBody"] = object{"required": true, "content": content}
+	}
 	return op
 }
 
@@ -184,7 +196,7 @@ func describeAnswers(r route, schemas *schemaBook) object {
 	if !r.open || r.path == documentPath {
 		refusals = append(refusals, 401, 403, 429, 503)
 	}
-	if r.doc.request != "" {
+	if r.doc.request != "" || r.doc.uploads != nil {
 		refusals = append(refusals, 400, 413, 415)
 	}
 	for _, p := range r.doc.params {
@@ -266,7 +278,7 @@ func (b *schemaBook) of(t reflect.Type) object {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return nullable(b.of(t.Elem()))
-	case t == reflect.TypeFor[lookup.Cursor]():
+	case t == reflect.TypeFor[lookup.Cursor](), t == reflect.TypeFor[result.Optional]():
 		return object{"type": []any{"string", "null"}} // the empty one prints as null
 	case t == reflect.TypeFor[time.Time](), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return object{"type": "string"}
@@ -332,6 +344,10 @@ func (b *schemaBook) members(t reflect.Type, owner string, properties object, re
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
+			if f.Type.Kind() == reflect.Pointer { // there or not: none of its members must be
+				b.maybe(f.Type.Elem(), properties)
+				continue
+			}
 			from := owner
 			if embedded := answerNames[f.Type]; embedded != "" {
 				from = embedded // described where it stands on its own
@@ -345,6 +361,17 @@ func (b *schemaBook) members(t reflect.Type, owner string, properties object, re
 		properties[name] = b.member(owner+"."+name, f.Type)
 		if !strings.Contains(rest, "omit") {
 			*required = append(*required, name)
+		}
+	}
+}
+
+// maybe adds the members of a type that may be there, but for names that stand already.
+func (b *schemaBook) maybe(t reflect.Type, properties object) {
+	more := object{}
+	b.members(t, t.Name(), more, &[]any{})
+	for name, schema := range more {
+		if _, taken := properties[name]; !taken {
+			properties[name] = schema
 		}
 	}
 }

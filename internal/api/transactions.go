@@ -15,7 +15,6 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
-	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -255,19 +254,15 @@ var (
 	operationForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
 
-const (
-	directionSent     = "SENT" // of what is listed unless the caller says otherwise
-	directionReceived = "RECEIVED"
-	directionAll      = "ALL"
-)
-
-func directions() []string { return []string{directionSent, directionReceived, directionAll} }
+func directions() []string {
+	return []string{string(ledger.Sent), string(ledger.Received), string(ledger.All)}
+}
 
 func (a *API) listTransactions(c *call) error {
 	q := c.query("status", "country_code", "supplier_id", "transaction_number", "direction", "from", "to", "limit",
 		"cursor")
-	direction := q.oneOf("direction", directions()...)
 	f := ledger.Filter{
+		Direction:  ledger.Direction(q.oneOf("direction", directions()...)),
 		Status:     filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),
 		Country:    strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")),
 		SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
@@ -278,9 +273,6 @@ func (a *API) listTransactions(c *call) error {
 	}
 	if err := q.err(); err != nil {
 		return err
-	}
-	if direction == directionReceived {
-		return answerPage(c, pageOf([]*result.Row{}, "")) // nothing is received yet
 	}
 	list, next, err := a.cfg.Ledger.List(c.Context(), c.caller.ClientID, f)
 	if err != nil {

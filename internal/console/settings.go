@@ -17,6 +17,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/received"
 	"tributary/internal/retention"
 	"tributary/internal/secret"
 )
@@ -38,6 +39,7 @@ type queuesBody struct {
 	Receivers   []receiverRow
 	Onboardings lease.Depth
 	Lookups     lease.Depth
+	Received    lease.Depth
 	Tasks       []lease.TaskState
 	IndexedTo   time.Time
 	Rounds      []retention.Report
@@ -72,6 +74,9 @@ func (c *settingPages) queues(v *request) (page, error) {
 	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		if body.Onboardings, err = onboarding.Depth(r); err != nil {
+			return err
+		}
+		if body.Received, err = received.Depth(r); err != nil {
 			return err
 		}
 		if body.Lookups, err = lookup.Depth(r); err != nil {

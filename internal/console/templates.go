@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 	"tributary/internal/operation"
 	"tributary/internal/webhook"
@@ -62,6 +63,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"fates":       eventStatuses,
 		"envName":     envName,
 		"envOf":       c.dir.envOf,
+		"directions":  func() []ledger.Direction { return []ledger.Direction{ledger.Received, ledger.All} },
 		"environments": func() []string {
 			return []string{operation.Environment(true), operation.Environment(false)}
 		},

@@ -39,7 +39,7 @@ type salesPages struct {
 // searchForm is a search as it stands in the address.
 type searchForm struct {
 	Text, Status, Stage, Country, Client, Kind, Amount, From, To, Reason, Environment string
-	Supplier, Number, Error, DatedFrom, DatedTo                                       string
+	Supplier, Number, Error, DatedFrom, DatedTo, Direction                            string
 }
 
 func readSearch(query url.Values) searchForm {
@@ -48,7 +48,7 @@ func readSearch(query url.Values) searchForm {
 		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"),
 		Reason: query.Get("reason"), Environment: query.Get("environment"),
 		Supplier: query.Get("supplier"), Number: query.Get("number"), Error: query.Get("error"),
-		DatedFrom: query.Get("dated_from"), DatedTo: query.Get("dated_to")}
+		DatedFrom: query.Get("dated_from"), DatedTo: query.Get("dated_to"), Direction: query.Get("direction")}
 }
 
 // Narrowed reports whether anything was asked for.
@@ -162,7 +162,7 @@ func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
 	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage),
 		Country:  strings.ToUpper(f.Country),
 		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason),
-		Supplier: f.Supplier, Number: f.Number, Error: fault.Code(f.Error)}
+		Supplier: f.Supplier, Number: f.Number, Error: fault.Code(f.Error), Direction: ledger.Direction(f.Direction)}
 	switch f.Environment {
 	case "":
 	case "live", "test":
@@ -308,6 +308,8 @@ func (b transactionBody) Headline() string {
 		return b.Wait.Text
 	case b.Status == filing.Success && b.remarked():
 		return "Registered, with a remark of the authority"
+	case b.Status == filing.Success && b.Received:
+		return "Received and read" + b.took() + "."
 	case b.Status == filing.Success:
 		return "Succeeded" + b.took() + "."
 	case b.Status == filing.Failure:
@@ -427,7 +429,7 @@ func (c *salesPages) transaction(v *request) (page, error) {
 	}
 	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.dir.countryName(life.Country), Now: c.now()}
 	for _, d := range life.Documents {
-		if d.Type == "PDF" && d.ResourceID == v.r.URL.Query().Get("paper") {
+		if d.Kind == shownKind && d.ResourceID == v.r.URL.Query().Get("paper") {
 			body.Paper = d.ResourceID
 		}
 	}
@@ -455,7 +457,10 @@ func (c *salesPages) transaction(v *request) (page, error) {
 		}
 		body.Events = append(body.Events, eventWithTries{e, tries, c.dir.probeOf(v, life.ClientID, e.EventType)})
 	}
-	title := cmp.Or(life.Number, life.TransactionID)
+	title := cmp.Or(life.Number, life.TransactionID, life.OperationID)
+	if life.Received && life.Result != nil && life.Result.Supplier.ResultParty != nil {
+		body.Supplier = life.Result.Supplier.LegalName
+	}
 	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}},
 		Client: life.ClientID, Body: body}, nil
 }
@@ -513,7 +518,7 @@ func (c *salesPages) fetchStored(v *request) error {
 	var content []byte
 	ending := ".json"
 	switch {
-	case what == "request":
+	case what == "request" && !life.Received:
 		content = life.Body
 	case what == "filing" && life.Filing != nil:
 		content = life.Filing.Report
@@ -533,6 +538,10 @@ func (c *salesPages) fetchStored(v *request) error {
 	v.w.Write(content)
 	return nil
 }
+
+// shownKind is the only kind of document that a page of ours shows: we made it. What a client or a stranger made is
+// downloaded.
+const shownKind = "VISUAL"
 
 // showPaper answers a PDF to be shown beside the timeline.
 func (c *salesPages) showPaper(v *request) error {
@@ -571,7 +580,7 @@ func (c *salesPages) document(v *request, adapt func(http.Header)) error {
 			return err
 		}
 		maps.Copy(v.w.Header(), files.Headers(content))
-		if a.Type == "PDF" {
+		if a.Kind == shownKind {
 			adapt(v.w.Header())
 		}
 		_, _ = io.Copy(v.w, content) // the reader left; the length tells that it is cut

@@ -79,12 +79,13 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 	if sum := sha256.Sum256(data); int64(len(data)) != a.Size || hex.EncodeToString(sum[:]) != a.SHA256 {
 		return nil, s.lost(ctx, req, a, "its bytes are not those that were stored")
 	}
-	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt", "CLIENT": "attachment"}[a.Kind]
-	return &Content{
-		Size: a.Size, Type: mediaType(a.Type), Filename: name + "-" + a.ResourceID + "." + strings.ToLower(a.Type),
-		SHA256: a.SHA256,
-		body:   bytes.NewReader(data),
-	}, nil
+	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt", "CLIENT": "attachment", Original: "original"}[a.Kind]
+	c := &Content{Size: a.Size, Type: mediaType(a.Type), Filename: name + "-" + a.ResourceID + "." + strings.ToLower(a.Type),
+		SHA256: a.SHA256, body: bytes.NewReader(data)}
+	if a.Signed {
+		c.Type, c.Filename = "application/pkcs7-mime", c.Filename+".p7m"
+	}
+	return c, nil
 }
 
 // authorize finds the attachment that may be served.

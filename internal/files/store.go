@@ -36,6 +36,9 @@ const (
 	InRecord = "record" // in the records of the operation's owner, see [Config.Record]
 )
 
+// Original is the kind of a document that was received, byte for byte.
+const Original = "ORIGINAL"
+
 // Limits of the store.
 const (
 	FileBytesMax = 32 << 20 // of one file; a hundred pages are about one MiB
@@ -100,9 +103,10 @@ type Attachment struct {
 	ResourceID  string // 32 lower-case hex digits, random; [Store.Attach] makes it when empty
 	ClientID    string // the owner's scope
 	OperationID string
-	Kind        string // VISUAL, REPORT, RECEIPT or CLIENT
+	Kind        string // VISUAL, REPORT, RECEIPT or CLIENT; of a received document ORIGINAL or VISUAL
 	Type        string // PDF, XML or JSON; of CLIENT also PNG, JPEG or CSV
 	Name        string // CLIENT: the client's own
+	Signed      bool   // ORIGINAL: the XML stands in a signed envelope (.p7m)
 	Place       string // InStore or InRecord
 	SHA256      string
 	Size        int64
@@ -398,7 +402,7 @@ func (s *Store) release(sums []string) {
 	}
 }
 
-// Of lists the attachments of an operation: VISUAL, REPORT, RECEIPT, CLIENT.
+// Of lists the attachments of an operation: ORIGINAL, VISUAL, REPORT, RECEIPT, CLIENT.
 func (s *Store) Of(r db.Reader, clientID, operationID string) ([]Attachment, error) {
 	list, err := db.Collect(r, scanAttachment, ofSQL, clientID, operationID)
 	if err != nil {
@@ -414,7 +418,7 @@ func (s *Store) Of(r db.Reader, clientID, operationID string) ([]Attachment, err
 }
 
 func kindOrder(kind string) int {
-	return slices.Index([]string{"VISUAL", "REPORT", "RECEIPT", "CLIENT"}, kind)
+	return slices.Index([]string{Original, "VISUAL", "REPORT", "RECEIPT", "CLIENT"}, kind)
 }
 
 // Close ends the store. Nobody may use it any more.

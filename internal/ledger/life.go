@@ -129,6 +129,9 @@ func (s *Ledger) Life(ctx context.Context, operationID string) (life *Life, err 
 
 func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
 	one, err := summaryOf(r, operationID)
+	if fault.KindOf(err) == fault.NotFound {
+		return s.receivedLife(r, operationID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ func (s *Ledger) lines(r db.Reader, list []Summary) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.receivedLines(r, at); err != nil {
+		return nil, err
+	}
 	return lines, s.nameSuppliers(r, lines)
 }
 
@@ -117,6 +120,9 @@ func (s *Ledger) nameSuppliers(r db.Reader, lines []Line) error {
 	names := map[[2]string]string{}
 	for i := range lines {
 		l := &lines[i]
+		if l.Received {
+			continue // their results name them
+		}
 		key := [2]string{l.ClientID, l.SupplierID}
 		name, known := names[key]
 		if !known && l.SupplierID != "" {

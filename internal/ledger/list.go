@@ -36,6 +36,7 @@ func (s *Ledger) History(ctx context.Context, scope, transactionID string) (hist
 
 // Filter narrows a list. Zero members do not narrow.
 type Filter struct {
+	Direction  Direction
 	Status     filing.Status
 	Country    string // upper case
 	SupplierID string
@@ -63,6 +64,16 @@ var listLooks = []int{1, 8, 64}
 // filter finds is left out by another: a page looks at a bounded number. What it
 // reads is weighed first.
 func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*result.Row, next string, err error) {
+	switch f.Direction {
+	case Received:
+		return s.listReceived(ctx, scope, f)
+	case All:
+		return s.listAll(ctx, scope, f)
+	}
+	return s.listSent(ctx, scope, f)
+}
+
+func (s *Ledger) listSent(ctx context.Context, scope string, f Filter) (list []*result.Row, next string, err error) {
 	var weight int64
 	read := func(weighed bool) error {
 		return s.db.Read(ctx, func(r db.Reader) error {
@@ -144,11 +155,11 @@ func (s *Ledger) rows(r db.Reader, scope string, of []outcome) (list []*result.R
 		if err != nil {
 			return nil, err
 		}
-		list, ids = append(list, row), append(ids, row.TransactionID)
+		list, ids = append(list, row), append(ids, string(row.TransactionID))
 	}
 	corrections, err := s.correctionsOfAll(r, scope, ids)
 	for _, row := range list {
-		row.Corrections = append(row.Corrections, corrections[row.TransactionID]...)
+		row.Corrections = append(row.Corrections, corrections[string(row.TransactionID)]...)
 	}
 	return list, err
 }

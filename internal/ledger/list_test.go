@@ -126,7 +126,7 @@ func listed(t *testing.T, n *node, f ledger.Filter) []*result.Row {
 func idsOf(list []*result.Row) []string {
 	ids := []string{}
 	for _, r := range list {
-		ids = append(ids, r.TransactionID)
+		ids = append(ids, string(r.TransactionID))
 	}
 	return ids
 }
@@ -228,7 +228,7 @@ func TestStoredLinesAreNotRead(t *testing.T) {
 		for _, row := range listed(t, n, ledger.Filter{Limit: 9}) {
 			whole, err := n.Result(context.Background(), client, row.OperationID)
 			must(t, err)
-			same(t, row.TransactionID, unsigned.ReplaceAllString(answerOf(t, n, row.OperationID), ""),
+			same(t, string(row.TransactionID), unsigned.ReplaceAllString(answerOf(t, n, row.OperationID), ""),
 				unsigned.ReplaceAllString(whole.Encode(), ""))
 		}
 		const marked = `"items":[{"no JSON":}],`

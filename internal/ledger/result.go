@@ -34,7 +34,7 @@ func (s *Ledger) read(r db.Reader, scope, id string) (*result.Result, error) {
 	if !at.settled {
 		return s.unsettled(r, scope, id)
 	}
-	result, err := result.Stored(r, at.winner)
+	result, err := at.whole(r)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Ledger) answer(r db.Reader, scope string, at outcome) (text [][]byte, e
 // passOn is the answer of a settled operation around its stored lines.
 func (s *Ledger) passOn(r db.Reader, scope string, at outcome) (text [][]byte, err error) {
 	if at.stored == nil {
-		if at.text, err = result.ReadKept(r, at.winner); err != nil {
+		if at.text, err = at.kept(r); err != nil {
 			return nil, err
 		}
 	}
@@ -142,6 +142,8 @@ type outcome struct {
 	length  int64         // of the stored result
 	stored  *string       // the stored result, where it was asked for and is small
 	text    result.Kept
+
+	received bool // what others sent: it has no winner but itself
 }
 
 // weight is what reading the result costs.
@@ -181,7 +183,7 @@ func scanOutcome(scan func(...any) error) (at outcome, err error) {
 func outcomeOf(r db.Reader, scope, id string) (at outcome, err error) {
 	at, err = scanOutcome(r.Row(oneOutcomeSQL, scope, id).Scan)
 	if errors.Is(err, db.ErrNoRows) {
-		return at, filing.Unknown()
+		return receivedOf(r, scope, id)
 	}
 	return at, err
 }
@@ -190,7 +192,10 @@ func outcomeOf(r db.Reader, scope, id string) (at outcome, err error) {
 func (at outcome) complete(r db.Reader, scope, id string, row *result.Row) error {
 	row.OperationID = id
 	row.Errors = append(row.Errors, at.extra...)
-	list, err := correctionsOf(r, scope, row.TransactionID)
+	if at.received {
+		return nil
+	}
+	list, err := correctionsOf(r, scope, string(row.TransactionID))
 	row.Corrections = append(row.Corrections, list...)
 	return err
 }
@@ -264,6 +269,9 @@ func (s *Ledger) attach(r db.Reader, scope, id string, to *result.Result) error 
 		to.Attachments = append(to.Attachments,
 			result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type,
 				Name: a.Name})
+	}
+	if err := relate(r, scope, to); err != nil {
+		return err
 	}
 	to.Lifecycle = []result.LifecycleEntry{}
 	if to.Status == filing.Success {

@@ -54,6 +54,7 @@ type Query struct {
 	DatedFrom, DatedTo time.Time // of the document's own date; the same
 	Limit              int       // default 50, at most 200
 	After              string    // Page.Next
+	Direction          Direction // "": Sent
 
 	suppliers []string // whom Supplier means
 }
@@ -84,6 +85,7 @@ type Summary struct {
 	Doubt                        string        // code of a warning
 	Said                         []fault.Fault // in which words, where the authority had its own for this one
 	SettledBy                    string        // the attempt that succeeded in this one's place
+	Received                     bool          // somebody else's document: SupplierID is the company of the client that sent it, if one did
 }
 
 const summaryColumns = `o.operation_id, o.transaction_id, o.client_id, o.country, o.number, o.supplier_id, coalesce(o.reference_id, ''), o.live, o.kind, o.use_case,
@@ -126,6 +128,11 @@ func (q *Query) check() error {
 		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s or %s", filing.Processing,
 			filing.Success, filing.Failure))
 	}
+	switch q.Direction {
+	case "", Sent, Received, All:
+	default:
+		wrong = append(wrong, fault.At("direction", fault.FieldNotValid, "must be %s, %s or %s", Sent, Received, All))
+	}
 	if q.After != "" {
 		if _, ok := operationIn(q.After); !ok {
 			wrong = append(wrong, fault.At("after", fault.FieldNotValid, "is not a valid cursor"))
@@ -148,7 +155,14 @@ func (s *Ledger) Search(ctx context.Context, q Query) (page Page, err error) {
 		if err := s.db.PlanByValue(r); err != nil {
 			return err
 		}
-		page, err = s.search(r, q)
+		switch q.Direction {
+		case Received:
+			page, err = s.searchReceived(r, q)
+		case All:
+			page, err = s.searchAll(r, q)
+		default:
+			page, err = s.search(r, q)
+		}
 		return err
 	})
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/db"
 	"tributary/internal/ids"
 	"tributary/internal/transaction"
@@ -48,6 +50,62 @@ func (c *Companies) IDOf(r db.Reader, clientID, externalID string) (id string, e
 		return "", fmt.Errorf("look for company %s: %w", externalID, err)
 	}
 	return id, nil
+}
+
+// Holder finds the company of a client that a party of a document is: by its tax number, else by another number of it
+// that is one, such as that of its electronic address. false: the client has no such company, or several.
+func (c *Companies) Holder(r db.Reader, clientID string, p transaction.Party) (s country.Supplier, found bool, err error) {
+	var other []string
+	if p.Electronic != nil {
+		other = append(other, p.Electronic.ID)
+	}
+	for _, numbers := range [][]string{{p.TaxNumber}, {p.FiscalCode}, append(other, p.EntityNumber)} {
+		s, found, err = c.holder(r, clientID, taxid.CountryOf("", &p), numbers)
+		if found || err != nil {
+			return s, found, err
+		}
+	}
+	return s, false, nil
+}
+
+func (c *Companies) holder(r db.Reader, clientID, home string, numbers []string) (found country.Supplier, ok bool, err error) {
+	var keys []string
+	for _, number := range numbers {
+		bare := taxid.Bare(number)
+		if bare == "" {
+			continue
+		}
+		keys = append(keys, bare, withoutCountry(bare))
+		for _, of := range []string{home, taxid.Prefix(bare)} {
+			if of != "" {
+				keys = append(keys, taxid.Check(of, number).Number)
+			}
+		}
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+	if len(keys) == 0 {
+		return found, false, nil
+	}
+	matches := 0
+	rows, err := r.Query("SELECT company_id, profile FROM companies WHERE client_id = $1 AND "+c.db.In("tax_key", "$2"), clientID,
+		db.Strings(keys))
+	if err != nil {
+		return found, false, fmt.Errorf("look for the company of a number: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var id, text string
+		var p profile
+		if err := scan(&id, &text); err != nil {
+			return err
+		}
+		if err := decodeProfile(text, &p); err != nil || p.Closed || home != "" && home != p.country() {
+			return err
+		}
+		matches++
+		found = c.supplier(id, &p)
+		return nil
+	})
+	return found, matches == 1, err
 }
 
 func (c *Companies) supplier(id string, p *profile) country.Supplier {

@@ -93,7 +93,7 @@ func ReadKept(r db.Reader, id string) (text Kept, err error) {
 	if stored == nil {
 		gone, err := Retired(r, id)
 		if err == nil && gone {
-			err = expired()
+			err = Expired()
 		} else if err == nil {
 			err = fmt.Errorf("operation %s has no stored result", id)
 		}
@@ -116,8 +116,8 @@ func Retired(r db.Reader, id string) (bool, error) {
 	return true, nil
 }
 
-// expired is the answer to who asks for a record that was destroyed.
-func expired() error {
+// Expired is the answer to who asks for a record that was destroyed.
+func Expired() error {
 	const message = "the record was kept for the years of the law, and is destroyed"
 	return fault.New(fault.Expired, message).With(fault.Fault{Code: fault.CodeExpired, Type: fault.General, Message: message})
 }

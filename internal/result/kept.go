@@ -62,6 +62,14 @@ func (r *Result) Answer(lines string) (pieces [][]byte, err error) {
 		pieces = append(pieces, text)
 	}
 	row, attachments, life := pieces[0], pieces[1], pieces[2]
-	return [][]byte{row[:len(row)-1], []byte(`,"attachments":`), attachments, []byte(","), []byte(lines), []byte(`,"lifecycle":`),
-		life, []byte("}")}, nil
+	pieces = [][]byte{row[:len(row)-1], []byte(`,"attachments":`), attachments, []byte(","), []byte(lines), []byte(`,"lifecycle":`),
+		life}
+	if len(r.Related) > 0 {
+		related, err := json.Marshal(r.Related)
+		if err != nil {
+			return nil, fmt.Errorf("encode a result: %w", err)
+		}
+		pieces = append(pieces, []byte(`,"related":`), related)
+	}
+	return append(pieces, []byte("}")), nil
 }

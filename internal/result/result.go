@@ -8,6 +8,7 @@
 package result
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -30,16 +31,60 @@ type Result struct {
 	Items       []ResultItem     `json:"items"`
 	Allowances  []ResultExtra    `json:"allowances,omitempty"`
 	Charges     []ResultExtra    `json:"charges,omitempty"`
+	TaxSummary  []ResultTaxSum   `json:"tax_summary,omitempty"`
 	Payments    []ResultPayment  `json:"payments"`
 	OrderItems  []ResultItem     `json:"order_items,omitempty"`
 	References  []ResultShare    `json:"references,omitempty"`
 	Lifecycle   []LifecycleEntry `json:"lifecycle"`
+	Related     []Related        `json:"related,omitempty"`
+}
+
+// Related is another document that this one belongs to, in the other direction or of the same sender.
+type Related struct {
+	OperationID string   `json:"operation_id"`
+	Direction   string   `json:"direction"`
+	Relation    Relation `json:"relation"`
+}
+
+// Relation says how a related document belongs to the one that names it.
+type Relation string
+
+// The relations.
+const (
+	SameDocument Relation = "SAME_DOCUMENT" // one company of the client sent it, another received it
+	RefersTo     Relation = "REFERS_TO"
+	ReferredBy   Relation = "REFERRED_BY"
+)
+
+// The directions of documents.
+const (
+	Sent     = "SENT"
+	Received = "RECEIVED"
+)
+
+// Optional is a text that prints as null where it is empty.
+type Optional string
+
+// MarshalJSON prints it.
+func (o Optional) MarshalJSON() ([]byte, error) {
+	if o == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(o))
+}
+
+// UnmarshalJSON reads null as the empty text.
+func (o *Optional) UnmarshalJSON(text []byte) error {
+	var s *string
+	err := json.Unmarshal(text, &s)
+	*o = Optional(Text(s))
+	return err
 }
 
 // Row is a result as lists show it: without what grows with the document.
 type Row struct {
 	OperationID     string           `json:"operation_id"`
-	TransactionID   string           `json:"transaction_id"`
+	TransactionID   Optional         `json:"transaction_id"`
 	Number          *string          `json:"transaction_number"`
 	UniqueNumber    *string          `json:"unique_transaction_number"`
 	Date            string           `json:"transaction_date"`
@@ -156,6 +201,17 @@ type ResultTax struct {
 	QuotaBase *digits `json:"quota_base,omitempty"`
 }
 
+// ResultTaxSum is the tax of one rate or exemption, as a received document states it.
+type ResultTaxSum struct {
+	Base   int64   `json:"base"`
+	Amount int64   `json:"amount"`
+	Rate   digits  `json:"rate"`
+	Regime string  `json:"regime"`
+	Type   string  `json:"type"`
+	Code   *string `json:"code"`
+	Reason *string `json:"tax_reason"`
+}
+
 // ResultPayment is a payment as submitted; negated in credits and cancellations.
 type ResultPayment struct {
 	Type      string  `json:"type"`
@@ -174,17 +230,19 @@ type ResultShare struct {
 	Amount        int64  `json:"amount"`
 }
 
-// ResultSupplier names the supplier by both ids.
+// ResultSupplier names the supplier by both ids. Of a received document it is the sender as a party.
 type ResultSupplier struct {
 	ID         *string `json:"id"`
 	ExternalID *string `json:"external_id"`
+	*ResultParty
 }
 
 // ResultParty is a party as submitted.
 type ResultParty struct {
 	Role           string               `json:"role,omitempty"` // of a third party
 	Share          *digits              `json:"share,omitempty"`
-	ID             string               `json:"id,omitempty"` // of the company whose facts these are, where it was named so
+	ID             string               `json:"id,omitempty"`          // of the company whose facts these are, where it was named so
+	ExternalID     string               `json:"external_id,omitempty"` // of the company that a document was sent to
 	LegalName      string               `json:"legal_name"`
 	TradeName      *string              `json:"trade_name"`
 	EntityNumber   *string              `json:"entity_number"`
@@ -288,8 +346,8 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 	}
 	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}, Lifecycle: []LifecycleEntry{}}
 	r.Row = Row{
-		OperationID: o.ID, TransactionID: o.TransactionID, Number: opt(t.Number), Date: Stamp(t.Date), Status: operation.Processing, Kind: o.Kind,
-		ReferenceID: opt(o.ReferenceID), BusinessModel: country.BusinessModel(t), Direction: "SENT",
+		OperationID: o.ID, TransactionID: Optional(o.TransactionID), Number: opt(t.Number), Date: Stamp(t.Date), Status: operation.Processing, Kind: o.Kind,
+		ReferenceID: opt(o.ReferenceID), BusinessModel: country.BusinessModel(t), Direction: Sent,
 		OperationRegime: country.OperationRegime(t, items), Type: country.DocumentType(t), CountryCode: t.CountryCode,
 		CurrencyCode: opt(t.CurrencyCode), LanguageCode: opt(t.LanguageCode),
 		Supplier: ResultSupplier{ID: opt(o.SupplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
+	"tributary/internal/received"
 )
 
 // earliestYear is how much sooner than in UTC a calendar year ends anywhere: a
@@ -78,6 +79,9 @@ func (r *retirement) all(ctx context.Context) error {
 			break
 		}
 	}
+	if err := r.received(ctx); err != nil {
+		return errors.Join(err, r.tell(context.WithoutCancel(ctx)))
+	}
 	return errors.Join(r.tell(ctx), r.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		return tx.Exec(advanceSQL, r.client.ID, clean, string(goal))
 	}))
@@ -114,6 +118,32 @@ func (r *retirement) step(ctx context.Context, after string) (old aged, err erro
 	}
 	r.operations, r.documents = r.operations+len(old.Expired), r.documents+documents
 	return old, nil
+}
+
+// received destroys what others sent, by the same years.
+func (r *retirement) received(ctx context.Context) error {
+	expiry := received.Expiry{Before: r.expiry.Before, Newest: r.expiry.newest(), Held: r.expiry.Held}
+	for after, first := "", true; first || after != ""; first = false {
+		var ids []string
+		err := r.cfg.DB.Read(ctx, func(reader db.Reader) (err error) {
+			ids, after, err = received.Aged(reader, r.client.ID, expiry, after)
+			return err
+		})
+		if err == nil && len(ids) > 0 {
+			err = r.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+				documents, err := r.cfg.Documents.Drop(tx, r.client.ID, ids)
+				if err != nil {
+					return err
+				}
+				tx.OnCommit(func() { r.operations, r.documents = r.operations+len(ids), r.documents+documents })
+				return received.Retire(tx, r.cfg.DB, r.client.ID, ids)
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("delete received documents of client %s: %w", r.client.ID, err)
+		}
+	}
+	return nil
 }
 
 // tell notes in the audit log what was destroyed.

@@ -104,14 +104,16 @@ func clientTables() map[string]visible {
 			columns: "job_id, client_id, company_id, external_id, kind, status, country, errors, created_at, updated_at"},
 		"onboarding_visits": {rows: ofClient,
 			columns: "job_id, client_id, company_id, country, live, address, created_at, expires_at, used_at"},
-		"lookups":            {rows: ofClient},
-		"lookup_entries":     {rows: ofLookup},
-		"lookup_answers":     {rows: ofLookup},
-		"webhook_events":     {rows: ofClient},
-		"webhook_tries":      {rows: through("webhook_events", "webhook_id")},
-		"intake":             {rows: ofAnyone}, // its one row shows who reads that the policies are theirs: see [Shows]
-		"restorations":       {},
-		"authority_breakers": {},
+		"lookups":             {rows: ofClient},
+		"received":            {rows: ofClient},
+		"received_references": {rows: ofClient},
+		"lookup_entries":      {rows: ofLookup},
+		"lookup_answers":      {rows: ofLookup},
+		"webhook_events":      {rows: ofClient},
+		"webhook_tries":       {rows: through("webhook_events", "webhook_id")},
+		"intake":              {rows: ofAnyone}, // its one row shows who reads that the policies are theirs: see [Shows]
+		"restorations":        {},
+		"authority_breakers":  {},
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/quota"
+	"tributary/internal/received"
 	"tributary/internal/recovery"
 	"tributary/internal/retention"
 	"tributary/internal/secret"
@@ -277,6 +278,8 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	})
 	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service,
 		Alerts: s.alerts, Log: s.cfg.Log})
+	s.received = received.New(received.Config{DB: s.db, Companies: s.company, Files: s.docs, Hooks: s.hooks, Alerts: s.alerts,
+		Renderer: s.renderer, Log: s.cfg.Log, Read: readIncoming})
 	s.ledger = ledger.New(ledger.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally,
 		Log: s.cfg.Log,
@@ -308,7 +311,7 @@ func (s *Server) buildAPI(context.Context) (err error) {
 	}
 	s.api, err = api.New(api.Config{
 		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company,
-		Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
+		Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks, Received: s.received,
 		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Writable: s.writes.possible,
 		Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy,

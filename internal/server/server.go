@@ -39,6 +39,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/received"
 	"tributary/internal/recovery"
 	"tributary/internal/retention"
 	"tributary/internal/schema"
@@ -81,6 +82,7 @@ type Server struct {
 	docs      *files.Store
 	company   *onboarding.Companies
 	lookups   *lookup.Lookups
+	received  *received.Documents
 	vies      *lookup.VIES
 	service   *filing.Service
 	inbox     *inbox.Inbox
@@ -255,6 +257,7 @@ func (s *Server) Run(ctx context.Context) error {
 		background("webhooks", s.hooks.Run)
 		background("onboardings", s.company.Run)
 		background("lookups", s.lookups.Run)
+		background("received documents", s.received.Run)
 		background("periodic tasks", s.runTasks)
 	}
 	servers, err := s.serve(failed)

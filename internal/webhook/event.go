@@ -15,11 +15,12 @@ const (
 	LookupBatchCompleted  = EventBatchValidationCompleted
 	LookupSingleCompleted = EventSingleValidationCompleted
 	TransactionUpdated    = EventTransactionUpdated
+	TransactionReceived   = EventTransactionReceived
 )
 
 // EventTypes lists every event a client can be told of.
 func EventTypes() []string {
-	return append(commonEvents(), TransactionUpdated)
+	return append(commonEvents(), TransactionUpdated, TransactionReceived)
 }
 
 // commonEvents are those that one address for all events covers. Every other

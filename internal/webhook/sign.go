@@ -31,6 +31,7 @@ const (
 	EventBatchValidationCompleted  = "lookup.batch_validation_completed"
 	EventSingleValidationCompleted = "lookup.single_validation_completed"
 	EventTransactionUpdated        = "transactions.transaction_updated"
+	EventTransactionReceived       = "transactions.transaction_received"
 )
 
 // Headers of Standard Webhooks (specification 1.0), for clients with a secret of their own.

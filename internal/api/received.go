@@ -1,0 +1,82 @@
+package api
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"tributary/internal/fault"
+	"tributary/internal/received"
+)
+
+// receivedMedia are the content types of documents that others sent, and how their bytes begin; "" as they like.
+func receivedMedia() []receivedType {
+	return []receivedType{
+		{"application/xml", received.XML, "<"},
+		{"application/pdf", received.PDF, "%PDF-"},
+		{"application/json", received.JSON, ""},
+		{"application/pkcs7-mime", received.Signed, ""},
+	}
+}
+
+type receivedType struct {
+	name   string
+	media  received.Media
+	begins string
+}
+
+// receive takes a document that somebody sent to a company of the client.
+func (a *API) receive(c *call) error {
+	q := c.query()
+	if err := q.err(); err != nil {
+		return err
+	}
+	types := receivedMedia()
+	name, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	if name == "text/xml" {
+		name = "application/xml" // its older name
+	}
+	at := slices.IndexFunc(types, func(t receivedType) bool { return t.name == name })
+	if err != nil || at < 0 {
+		var names []string
+		for _, t := range types {
+			names = append(names, t.name)
+		}
+		what := "Content-Type must be one of " + strings.Join(names, ", ")
+		return fault.New(fault.MediaType, "%s", what).
+			With(fault.Fault{Code: fault.MediaTypeUnsupported, Type: fault.General, Message: what})
+	}
+	body, err := c.bytesUpTo(received.BytesMax)
+	if err != nil {
+		return err
+	}
+	if err := types[at].check(body); err != nil {
+		return err
+	}
+	id, _, err := a.cfg.Received.Take(c.Context(), received.Arrival{Scope: c.caller.ClientID, Live: c.caller.Live,
+		Media: types[at].media, Bytes: body, Source: received.Upload})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusAccepted, operationAnswer{id})
+}
+
+// check refuses what is plainly not what its type says; whether it is a document is found when it is read.
+func (t receivedType) check(body []byte) error {
+	begin := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\uFEFF")), " \t\r\n")
+	if len(begin) > 0 && (bytes.HasPrefix(begin, []byte(t.begins)) || t.media == received.XML && wide(body)) {
+		return nil
+	}
+	what := "the body is not " + t.name
+	if len(begin) == 0 {
+		what = "the body is empty"
+	}
+	return fault.New(fault.Invalid, "%s", what).With(fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation, Message: what})
+}
+
+// wide reports whether a text is in UTF-16, which readers refuse by their own words.
+func wide(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\xfe\xff"))
+}

@@ -1,0 +1,100 @@
+// Package received is what others send to companies of ours: invoices and credit notes, read and shown beside what
+// these companies send.
+//
+// It owns the tables received, received_names and received_references, the taking of a document and the reading of
+// it. It does not own how a format is read (packs and standards do), how documents are listed (the ledger shows them)
+// or how long they are kept (retention). Law of [Documents.Take]: when it answers, the bytes are on disk, and the same
+// document has one operation, however often it comes.
+//
+// A document is the same when its source's own name of it is, for one company; without such a name when its bytes
+// are. What comes under a name that other bytes have already is kept as an operation of its own, which ends in
+// FAILURE, and the operator is told; so it is with a document that is addressed to no company of the client.
+//
+// Failure policy: the file is kept before the commit that names it; reading is leased work that writes nothing but its
+// outcome, so a process that dies has read nothing. A document that ends processes is given up after three of them.
+// A document that cannot be read ends in FAILURE with its original kept; uploaded again it is read again, under the
+// same operation, because a company may have been onboarded and a reader may have learned. SUCCESS stays.
+package received
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/files"
+	"tributary/internal/incoming"
+	"tributary/internal/lease"
+	"tributary/internal/onboarding"
+	"tributary/internal/webhook"
+)
+
+// BytesMax is the largest document that is taken.
+const BytesMax = 20 << 20
+
+// Media is what the bytes of a document are.
+type Media string
+
+// The kinds of bytes.
+const (
+	XML    Media = "XML"
+	PDF    Media = "PDF"
+	JSON   Media = "JSON"
+	Signed Media = "P7M" // XML in a signed envelope
+)
+
+// Upload is the source of what clients bring themselves.
+const Upload = "upload"
+
+// Config is what received documents stand on.
+type Config struct {
+	DB        *db.DB
+	Companies *onboarding.Companies
+	Files     *files.Store
+	Hooks     *webhook.Hooks
+	Alerts    *alert.Alerts
+	Renderer  *document.Renderer
+	Log       *slog.Logger
+
+	// Read reads a document of any known format. Its error says, for whoever sent the document, why it is none.
+	Read func(Media, []byte) (*incoming.Document, error)
+}
+
+// Documents takes and reads what is received. It is safe for concurrent use.
+type Documents struct {
+	cfg Config
+	db  *db.DB
+	log *slog.Logger
+}
+
+// New makes it ready; [Documents.Run] reads.
+func New(cfg Config) *Documents { return &Documents{cfg: cfg, db: cfg.DB, log: cfg.Log} }
+
+const (
+	table     = "received"
+	readsMax  = 2 // at a time on one node: a document of 20 MiB takes some hundred when it is read
+	retryOwn  = 5 * time.Second
+	waitMax   = time.Hour // longer than any pause here
+	crashMost = 3
+)
+
+// queue has a key for each client: they take turns.
+var queue = &lease.Queue[row]{Table: table, ID: "operation_id", Key: "client_id",
+	Columns: rowColumns, Scan: scanRow, Longest: fmt.Sprint(waitMax.Microseconds())}
+
+// Run reads documents until ctx ends, clients in turns.
+func (d *Documents) Run(ctx context.Context) error {
+	pump := &lease.Pump[row]{DB: d.db, Queue: queue, Log: d.log, InFlight: readsMax,
+		Work: func(ctx context.Context, l *lease.Lease[row]) {
+			if err := d.work(ctx, l); err != nil && ctx.Err() == nil {
+				d.log.Warn("retrying to read a received document", "operation_id", l.ID, "error", err)
+			}
+		}}
+	return pump.Run(ctx)
+}
+
+// Depth is how much there is to read.
+func Depth(r db.Reader) (lease.Depth, error) { return queue.Depth(r) }

@@ -1,0 +1,156 @@
+package result
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/incoming"
+	"tributary/internal/operation"
+	"tributary/internal/transaction"
+)
+
+// Arrival is a document that was received, as it is shown.
+type Arrival struct {
+	ID          string
+	At          time.Time // when it came
+	Status      operation.Status
+	AuthorityID string
+	Document    *incoming.Document // nil: not read, or it cannot be
+	Company     *country.Supplier  // ours, that it was sent to; nil: nobody knows
+	Sender      *country.Supplier  // a company of the same client that sent it; nil: somebody else did
+	Faults      []fault.Fault
+}
+
+// Arrived is the result of a received document. Amounts are those that the document states.
+func Arrived(a Arrival) *Result {
+	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}, Lifecycle: []LifecycleEntry{}}
+	r.Row = Row{OperationID: a.ID, Date: Stamp(a.At), Status: a.Status, Kind: transaction.Invoice, BusinessModel: transaction.B2B,
+		Direction: Received, OperationRegime: transaction.General, Type: transaction.Full, AuthorityID1: opt(a.AuthorityID),
+		Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, a.Faults...)}
+	if a.Document != nil {
+		r.state(a.Document)
+	}
+	if a.Sender != nil {
+		r.Supplier.ID, r.Supplier.ExternalID = opt(a.Sender.ID), opt(a.Sender.ExternalID)
+	}
+	if a.Company == nil {
+		return r
+	}
+	r.CountryCode = a.Company.CountryCode
+	if r.Customer == nil {
+		r.Customer = &ResultParty{LegalName: a.Company.LegalName, Type: cmp.Or(a.Company.Type, transaction.Business)}
+	}
+	r.Customer.ID, r.Customer.ExternalID = a.Company.ID, a.Company.ExternalID
+	return r
+}
+
+// state fills in what the document says.
+func (r *Result) state(d *incoming.Document) {
+	r.Number, r.Kind, r.CurrencyCode = opt(d.Number), d.Kind, opt(d.Currency)
+	if day, err := time.Parse(time.DateOnly, d.Day); err == nil {
+		r.Date = Stamp(day)
+	}
+	r.ExchangeRate = perhaps(d.ExchangeRate)
+	r.Supplier.ResultParty, r.Customer = stated(&d.Sender), stated(&d.Receiver)
+	if d.Receiver.Address != nil {
+		r.CountryCode = d.Receiver.Address.CountryCode
+	}
+	if d.Receiver.Type == transaction.Individual {
+		r.BusinessModel = transaction.B2C
+	}
+	gross, net, tax, withheld := d.Gross, d.Net, d.Tax, d.Withheld
+	r.TotalAmount, r.TotalNetAmount, r.TotalTaxAmount, r.TotalWithheld = &gross, &net, &tax, &withheld
+	r.RoundingAmount = d.Rounding
+	r.ResultTerms = ResultTerms{
+		BuyerReference: opt(d.References.Buyer), OrderReference: opt(d.References.Order),
+		ContractReference: opt(d.References.Contract), ProjectReference: opt(d.References.Project),
+		DueDate: opt(d.DueDay), DeliveryDate: opt(d.DeliveryDay), PaymentTerms: opt(d.PaymentTerms), Period: d.Period,
+		Payee: d.Payee,
+	}
+	for i := range d.Lines {
+		r.Items = append(r.Items, statedItem(&d.Lines[i], d.Currency))
+	}
+	r.Allowances, r.Charges = statedExtras(d.Allowances), statedExtras(d.Charges)
+	for i, t := range statedTaxes(d.Taxes) {
+		r.TaxSummary = append(r.TaxSummary, ResultTaxSum{Base: d.Taxes[i].Base, Amount: t.Amount, Rate: t.Rate, Regime: t.Regime,
+			Type: t.Type, Code: t.Code, Reason: t.Reason})
+	}
+	for _, p := range d.Payments {
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: p.Amount, IBAN: opt(p.IBAN),
+			Reference: opt(p.Reference), Date: opt(p.Date), Mandate: p.Mandate})
+	}
+	for i, note := range d.Notes {
+		text := note
+		if i > 0 {
+			text = *r.Note + "\n" + note
+		}
+		r.Note = &text
+	}
+}
+
+// stated is a party of somebody else's document: what is not said of it is empty.
+func stated(p *transaction.Party) *ResultParty {
+	own := *p
+	own.ID = ""
+	own.Type = cmp.Or(own.Type, transaction.Business)
+	return party(&own)
+}
+
+func statedItem(l *incoming.Line, currency string) ResultItem {
+	r := ResultItem{Number: l.Number, Name: l.Name, Description: opt(l.Description), Code: opt(l.Code), EAN: opt(l.EAN),
+		Unit: opt(l.Unit), Quantity: decimalOf(l.Quantity), UnitPrice: Minor(l.UnitPrice, currency), NetPrice: l.Net,
+		Type: transaction.Goods, Taxes: statedTaxes(l.Taxes), Period: l.Period}
+	mode := transaction.Added
+	if l.Gross {
+		mode = transaction.Included
+	}
+	for i := range r.Taxes {
+		if r.Taxes[i].Regime != transaction.Withholding {
+			r.Taxes[i].Mode = opt(mode)
+		}
+	}
+	for _, c := range l.Classes {
+		r.Classifications = append(r.Classifications, ResultClassification(c))
+	}
+	return r
+}
+
+func statedExtras(list []incoming.Extra) (all []ResultExtra) {
+	for _, e := range list {
+		all = append(all, ResultExtra{Reason: e.Reason, Amount: e.Amount, NetPrice: e.Amount, Taxes: statedTaxes(e.Taxes)})
+	}
+	return all
+}
+
+func statedTaxes(list []incoming.Tax) []ResultTax {
+	all := []ResultTax{}
+	for _, t := range list {
+		all = append(all, ResultTax{Amount: t.Amount, Rate: decimalOf(t.Rate), Regime: t.Regime, Type: t.Type, Code: opt(t.Code),
+			Reason: opt(t.Reason)})
+	}
+	return all
+}
+
+// Minor is a price in minor units of its currency.
+func Minor(price num.Amount, currency string) int64 {
+	decimals, known := transaction.CurrencyExponent(currency)
+	if !known {
+		decimals = 2
+	}
+	return price.Rescale(uint32(decimals)).Value()
+}
+
+// NotRead are the warnings of what a reader did not understand.
+func NotRead(paths []string) (list []fault.Fault) {
+	for _, path := range paths {
+		list = append(list, fault.Warn(fault.Clip(path, pathMax), fault.FieldUnknown,
+			"the document says this, and it was not read; the original has it"))
+	}
+	return list
+}
+
+const pathMax = 200
