@@ -27,6 +27,7 @@ type errand struct {
 	Documents  string
 	Point      string // where to stop and wait for the end; "" works nothing
 	Body       json.RawMessage
+	Replaces   bool // documents of a period take each other's place
 }
 
 // testless stands in for a test in the child: whatever fails ends the process.
@@ -51,7 +52,11 @@ func workUntilKilled() {
 	must(t, json.Unmarshal([]byte(os.Getenv(childVariable)), &e))
 	d, err := db.Open(t.ctx, db.Config{URL: e.Database})
 	must(t, err)
-	n := newNode(t, d, setup{Packs: variants(), Simulators: e.Simulators, Documents: e.Documents})
+	packs := variants()
+	if e.Replaces {
+		replaceReports(packs)
+	}
+	n := newNode(t, d, setup{Packs: packs, Simulators: e.Simulators, Documents: e.Documents})
 	reached := make(chan struct{})
 	n.When(e.Point, func(string) {
 		close(reached)

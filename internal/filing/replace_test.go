@@ -15,9 +15,11 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -240,6 +242,58 @@ func TestARefusedReportIsMadeAgainAsAWhole(t *testing.T) {
 		same(t, "news that are still to be told", one[int64](t, n.DB, "SELECT count(*) FROM period_news"), 0)
 		same(t, "of a sale that was in before", fmt.Sprint(saidOf(n.Show(ids[0]))), "[PERIOD_REFUSED PERIOD_FILED]")
 	})
+}
+
+// replaceReports has the documents of a period take each other's place.
+func replaceReports(packs []country.Pack) {
+	rules := *packs[0].Periods
+	rules.Replaces = true
+	packs[0].Periods = &rules
+}
+
+// Killed while a report is replaced: the authority gets it once, with everything, and
+// one is accepted.
+func TestAReplacingReportKilledInTheMiddleIsFiledOnce(t *testing.T) {
+	needs.NotRaced(t, "another process")
+	t.Parallel()
+	for _, point := range []string{"gathered", "prepared", "sent", "answered", "settled"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			a := newAuthorities(t)
+			s := a.Setup()
+			s.Packs = slices.Clone(s.Packs)
+			replaceReports(s.Packs)
+			s.Documents = "file://" + t.TempDir()
+			url := dbtest.SQLiteURL(t)
+			var late string
+			t.Run("furnish", func(t *testing.T) { // whose end closes the database
+				d := dbtest.Open(t, db.Config{URL: url})
+				n := newNode(t, d, s).Start()
+				supplier := n.Supplier(byNumber, "s1", gathers(country.Daily))
+				for i := range 2 {
+					n.Succeeds(n.File(invoice(byNumber, supplier, fmt.Sprint("t", i))), fault.WaitsForPeriod)
+				}
+				closeAll(t, d)
+				holds(n, a, "D20260301-EUR-1 PERIOD 45420")
+				n.Until("it is accepted", func() bool {
+					return one[int64](t, d, "SELECT count(*) FROM period_documents WHERE state = 'accepted'") == 1
+				})
+				late = n.File(invoice(byNumber, supplier, "late"))
+				n.Succeeds(late, fault.WaitsForPeriod)
+				n.Stop()
+				closeAll(t, d)
+			})
+			killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: point, Replaces: true,
+				Body: named(invoice(byNumber, "nobody", "t9")).Body(t)})
+
+			d := dbtest.Open(t, db.Config{URL: url})
+			n := newNode(t, d, s).Start()
+			n.Until("the late sale is told", func() bool { return len(n.Show(late).Lifecycle) == 1 })
+			same(t, "held", fmt.Sprint(booked(a, byNumber)), "[D20260301-EUR-1 PERIOD 45420 D20260301-EUR-2 PERIOD 68130]")
+			same(t, "states", one[string](t, d, "SELECT max(state) || min(state) FROM period_documents"), "replacedaccepted")
+			same(t, "documents", one[int64](t, d, "SELECT count(*) FROM period_documents"), 2)
+		})
+	}
 }
 
 // While a report is on its way a correction waits for it, and a late sale is in the next.
