@@ -32,12 +32,12 @@ var staircase = [][]string{
 	{"transaction", "authority"},
 	{"transaction/transactiontest"},
 	{"country/taxid", "country/amount", "country/text", "country/workday"},
-	{"country/identity", "country/territory"},
+	{"country/identity", "country/territory", "incoming"},
 	{"country"},
 	{"country/sale"},
 	{"country/en16931"},
-	{"country/peppol", "country/??/wire"}, // the way to an authority, below its country's law
-	{"country/??", "country/generic", "authority/*"}, // a country is a folder of two letters
+	{"country/peppol", "country/facturx", "country/??/wire"}, // the way to an authority, below its country's law
+	{"country/??", "country/generic", "authority/*"},         // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},
 	{"db"},
