@@ -36,8 +36,8 @@ var staircase = [][]string{
 	{"country"},
 	{"country/sale"},
 	{"country/en16931"},
-	{"country/peppol", "country/??/wire", "country/??/ereport"}, // what an authority takes, below its country's law
-	{"country/??", "country/generic", "authority/*"},            // a country is a folder of two letters
+	{"country/peppol", "country/facturx", "country/??/wire", "country/??/ereport"}, // what an authority takes, below its country's law
+	{"country/??", "country/generic", "authority/*"},                               // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},
 	{"db"},

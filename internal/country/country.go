@@ -16,6 +16,7 @@ import (
 	"tributary/internal/authority"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/incoming"
 	"tributary/internal/transaction"
 )
 
@@ -98,10 +99,24 @@ type Pack struct {
 	// function: the country has no such form.
 	Structured func(Issue) (*Structured, error)
 
+	// Formats are those of the country's own in which others write documents to its
+	// companies, with their readers. None: it has no format of its own.
+	Formats []Format
+
 	// Simulator is a strict double of the authority. Nil: no authority.
 	Simulator authority.Double
 
 	zone *time.Location // of Facts.TimeZone, found once by the atlas
+}
+
+// Format is a format of documents that others write, as they are recognised and read:
+// XML by its root, anything else by how it begins.
+type Format struct {
+	Name        string // of those of the package incoming
+	Space, Root string
+	Begins      func(document []byte) bool
+	// Read reads all documents of a file.
+	Read func(document []byte) ([]*incoming.Document, error)
 }
 
 // KeptYears is how long the law wants records kept.

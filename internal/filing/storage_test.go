@@ -30,7 +30,7 @@ import (
 func accepted(t *testing.T, n *node, a *authorities, ids map[string]string) {
 	t.Helper()
 	for id, transactionID := range ids {
-		if r := n.Succeeds(id); r.TransactionID != transactionID {
+		if r := n.Succeeds(id); string(r.TransactionID) != transactionID {
 			t.Errorf("operation %s is of %s, was promised for %s", id, r.TransactionID, transactionID)
 		}
 	}

@@ -29,6 +29,7 @@ type Document struct {
 	Kind         transaction.Kind // Invoice, Credit for credit notes, Adjustment for corrections of a part
 	TypeCode     string           // the document's own word for what it is: 380, TD01, VAT, KOR, I …
 	Number       string
+	AuthorityID  string // the authority's own id of it, where the document carries one: CFDI's UUID
 	Day          string
 	DueDay       string
 	DeliveryDay  string
@@ -39,19 +40,29 @@ type Document struct {
 	Sender   transaction.Party
 	Receiver transaction.Party
 	Payee    *transaction.Payee
+	Others   []transaction.Party // further parties, each with its role
+	Delivery *transaction.Delivery
 
 	Lines      []Line
+	Ordered    []Line // advance invoices: what was ordered
 	Allowances []Extra
 	Charges    []Extra
 	Taxes      []Tax // the breakdown of the whole document
 
+	// Where a format has no such total of its own, it is the sum of those that it
+	// states of each rate; what is payable less what is withheld, where it says neither.
 	Net, Tax, Gross int64
 	Withheld        int64 // lowers what is payable
 	Prepaid         int64
 	Rounding        int64
 	Payable         int64
 
-	Payments     []transaction.Payment
+	TaxCurrency string // of AccountingTax; empty: the document has none
+	// AccountingTax is the total tax in the country's own currency, in minor units of TaxCurrency.
+	AccountingTax int64
+
+	Payments     []transaction.Payment // an amount of 0 is one that the document does not state
+	Instalments  []Instalment          // where it is due in parts; DueDay is that of the first
 	PaymentTerms string
 	References   transaction.References
 	Earlier      []Reference // documents that this one corrects or follows
@@ -69,6 +80,8 @@ type Reference struct {
 	Number      string
 	Day         string
 	AuthorityID string // the authority's own id of it, where the document states one
+	Relation    string // the document's own word for what it has to do with it
+	Amount      int64  // what this document pays of it; 0 where it does not say
 }
 
 // Line is one line. UnitPrice has as many decimals as the document gives it, in units
@@ -79,21 +92,34 @@ type Line struct {
 	Description string
 	Code        string
 	EAN         string
-	Quantity    num.Amount
+	Quantity    num.Amount // 0 where the document has none
 	Unit        string
 	UnitPrice   num.Amount
-	Gross       bool  // UnitPrice and Net include tax: some countries have lines in no other terms
-	Net         int64 // the line's amount
+	PriceOf     *num.Amount // how many UnitPrice is for; nil: one
+	Gross       bool        // UnitPrice and Net include tax: some countries have lines in no other terms
+	Before      bool        // as it was before the correction, which takes it back
+	Net         int64       // the line's amount, after its allowances and charges
+	Allowances  []Extra
+	Charges     []Extra
 	Period      *transaction.Span
 	Taxes       []Tax
 	Classes     []transaction.Classification
 }
 
-// Extra is an allowance or a charge of the whole document.
+// Instalment is a part of what is payable.
+type Instalment struct {
+	Day    string
+	Amount int64 // 0 where the document does not state it
+}
+
+// Extra is an allowance or a charge, of a line or of the whole document.
 type Extra struct {
-	Reason string
-	Amount int64
-	Taxes  []Tax
+	Code    string // the document's own word for it: 95, SC, TC04 …
+	Reason  string
+	Amount  int64       // 0 where only Percent or Unit is said
+	Percent *num.Amount // what it is of its base
+	Unit    *num.Amount // what it takes from, or adds to, the price of one, in units of the currency
+	Taxes   []Tax
 }
 
 // Tax is one rate or exemption: of a line, or with its sums of the document.

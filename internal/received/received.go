@@ -60,7 +60,7 @@ type Config struct {
 	Log       *slog.Logger
 
 	// Read reads a document of any known format. Its error says, for whoever sent the document, why it is none.
-	Read func(Media, []byte) (*incoming.Document, error)
+	Read func([]byte) (*incoming.Document, error)
 }
 
 // Documents takes and reads what is received. It is safe for concurrent use.

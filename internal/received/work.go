@@ -82,7 +82,7 @@ func (d *Documents) judge(ctx context.Context, l *lease.Lease[row], crashes int6
 		return nil, err
 	}
 	err = country.Safely("read a received document", func() (err error) {
-		o.Document, err = d.cfg.Read(l.Row.media, data)
+		o.Document, err = d.cfg.Read(data)
 		return err
 	})
 	if err != nil {

@@ -279,7 +279,7 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service,
 		Alerts: s.alerts, Log: s.cfg.Log})
 	s.received = received.New(received.Config{DB: s.db, Companies: s.company, Files: s.docs, Hooks: s.hooks, Alerts: s.alerts,
-		Renderer: s.renderer, Log: s.cfg.Log, Read: readIncoming})
+		Renderer: s.renderer, Log: s.cfg.Log, Read: readIncoming(s.packs)})
 	s.ledger = ledger.New(ledger.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally,
 		Log: s.cfg.Log,

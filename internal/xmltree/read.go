@@ -27,6 +27,8 @@ const (
 	ElementsMax   = 400_000
 	AttributesMax = 128
 
+	attributesAll = 1_000_000 // of all elements together: each takes ten times its bytes
+
 	spacesMax  = 256 // namespaces in scope: each name is looked up among them
 	whiteSpace = " \t\r\n"
 )
@@ -97,6 +99,7 @@ type reader struct {
 	top    *Element // the element that is open
 	depth  int
 	count  int
+	attrs  int       // of all elements
 	scope  []Binding // namespaces, the innermost last
 	counts []int     // how many each open element declared
 	slab   []Element // elements are allocated by the dozen

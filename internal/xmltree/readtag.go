@@ -108,6 +108,9 @@ func (r *reader) attributes(e *Element) (closed bool, err error) {
 		if len(e.Attrs)+len(e.Spaces) >= r.limits.Attributes {
 			return false, r.fail(ErrLimit, "%s has more than %d attributes", e.QName(), r.limits.Attributes)
 		}
+		if r.attrs++; r.attrs > attributesAll {
+			return false, r.fail(ErrLimit, "there are more than %d attributes", attributesAll)
+		}
 		if err := r.attribute(e); err != nil {
 			return false, err
 		}

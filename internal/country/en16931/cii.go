@@ -154,7 +154,7 @@ func ciiTaxTotal(accounting bool, at func(*Totals) *Decimal) part[Totals] {
 			}
 			*at(t) = d
 			if own && currency != "" && currency != r.currency {
-				r.unknown = append(r.unknown, c.Path()+"/@currencyID")
+				r.unknown.Add(func() string { return c.Path() + "/@currencyID" })
 			}
 			return
 		}
@@ -222,7 +222,7 @@ func ciiIDs() part[Party] {
 		},
 		read: func(r *reader, in *xmltree.Element, p *Party) {
 			for _, n := range []elementName{plain, global} {
-				for e := take[Party](r, in, n, nil); e != nil; e = take[Party](r, in, n, nil) {
+				for e := range each[Party](r, in, n, nil) {
 					p.IDs = append(p.IDs, Identifier{ID: strings.TrimSpace(e.Text), Scheme: e.Attr("schemeID")})
 				}
 			}
@@ -242,7 +242,7 @@ func ciiLocation() part[Delivery] {
 				d.Location = p.IDs[0]
 			}
 			for _, id := range p.IDs[min(1, len(p.IDs)):] {
-				r.unknown = append(r.unknown, in.Path()+"/GlobalID="+id.ID)
+				r.unknown.Add(func() string { return in.Path() + "/GlobalID=" + id.ID })
 			}
 		},
 	}
@@ -346,7 +346,7 @@ func ciiBreakdown() part[Invoice] {
 			return len(d.Breakdown) > 0
 		},
 		read: func(r *reader, in *xmltree.Element, d *Invoice) {
-			for e := take(r, in, n, parts); e != nil; e = take(r, in, n, parts) {
+			for e := range each(r, in, n, parts) {
 				row := taxRow{d, &TaxSubtotal{}, true}
 				readAll(r, e, &row, parts)
 				d.Breakdown = append(d.Breakdown, *row.sum)

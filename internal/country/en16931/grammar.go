@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
+	"tributary/internal/incoming"
 	"tributary/internal/xmltree"
 )
 
@@ -40,7 +42,7 @@ type writer struct {
 
 type reader struct {
 	taken       map[*xmltree.Element]bool
-	unknown     []string
+	unknown     incoming.Unread
 	err         error
 	currency    string
 	taxCurrency string
@@ -64,6 +66,21 @@ func take[T any](r *reader, in *xmltree.Element, name elementName, parts []part[
 		}
 	}
 	return nil
+}
+
+// each takes every element of a name that fits, in one walk: a document may have
+// very many of them.
+func each[T any](r *reader, in *xmltree.Element, n elementName, parts []part[T]) iter.Seq[*xmltree.Element] {
+	return func(yield func(*xmltree.Element) bool) {
+		for _, c := range in.Children {
+			if c.Local != n.local || c.Space != n.space || r.taken[c] || !fitsAll(r, c, parts) {
+				continue
+			}
+			if r.taken[c] = true; !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 func fitsAll[T any](r *reader, in *xmltree.Element, parts []part[T]) bool {
@@ -188,12 +205,7 @@ func many[T, E any](name string, list func(*T) *[]E, parts ...part[E]) part[T] {
 			return wrote
 		},
 		read: func(r *reader, at *xmltree.Element, v *T) {
-			// One walk over all children: a document may have thousands of lines.
-			for _, c := range at.Children {
-				if c.Local != n.local || c.Space != n.space || r.taken[c] || !fitsAll(r, c, parts) {
-					continue
-				}
-				r.taken[c] = true
+			for c := range each(r, at, n, parts) {
 				var entry E
 				readAll(r, c, &entry, parts)
 				*list(v) = append(*list(v), entry)
@@ -309,7 +321,7 @@ next:
 		case "listID", "listAgencyID", "listAgencyName", "listVersionID", "listName", "listURI", "schemeName", "schemeAgencyID", "schemeAgencyName",
 			"schemeVersionID", "schemeURI", "schemeDataURI", "unitCodeListID", "unitCodeListAgencyID", "languageID", "schemaLocation", "type", "format":
 		default:
-			r.unknown = append(r.unknown, e.Path()+"/@"+a.Local)
+			r.unknown.Add(func() string { return e.Path() + "/@" + a.Local })
 		}
 	}
 }
@@ -473,7 +485,7 @@ func (r *reader) leftovers(e *xmltree.Element) {
 		case r.taken[c]:
 			r.leftovers(c)
 		case len(c.Children) > 0 || strings.TrimSpace(c.Text) != "":
-			r.unknown = append(r.unknown, c.Path())
+			r.unknown.Add(c.Path)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package en16931
 import (
 	"fmt"
 
+	"tributary/internal/incoming"
 	"tributary/internal/xmltree"
 )
 
@@ -71,12 +72,18 @@ func withCreditor(d *Invoice) *Invoice {
 // paths. The error says why it is no invoice at all: not well-formed, too
 // large, another root, an amount or a day that is none.
 func Read(document []byte) (*Invoice, []string, error) {
-	tree, err := xmltree.Limits{Bytes: bytesMax, Depth: 32, Instructions: true}.Read(document)
+	d, _, unknown, err := readWithin(xmltree.Limits{Bytes: bytesMax, Depth: 32, Instructions: true}, document)
+	return d, unknown.List(), err
+}
+
+// readWithin reads a document and answers in which syntax it is.
+func readWithin(limits xmltree.Limits, document []byte) (*Invoice, string, incoming.Unread, error) {
+	tree, err := limits.Read(document)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading an invoice: %w", err)
+		return nil, "", incoming.Unread{}, fmt.Errorf("reading an invoice: %w", err)
 	}
 	r := &reader{taken: map[*xmltree.Element]bool{}}
-	d := &Invoice{}
+	d, syntax := &Invoice{}, incoming.UBL
 	var parts []part[Invoice]
 	switch root := tree.Root; {
 	case root.Is(spaceInvoice, "Invoice"):
@@ -84,18 +91,18 @@ func Read(document []byte) (*Invoice, []string, error) {
 	case root.Is(spaceCreditNote, "CreditNote"):
 		parts = ublCreditNote()
 	case root.Is(namespaces["rsm"], "CrossIndustryInvoice"):
-		parts = ciiInvoice()
+		parts, syntax = ciiInvoice(), incoming.CII
 		r.currency = currencyOf(root)
 	default:
-		return nil, nil, fmt.Errorf("%w: the root {%s}%s is neither UBL nor CII", errContent, root.Space, root.Local)
+		return nil, "", incoming.Unread{}, fmt.Errorf("%w: the root {%s}%s is neither UBL nor CII", errContent, root.Space, root.Local)
 	}
 	readAll(r, tree.Root, d, parts)
 	if r.err != nil {
-		return nil, nil, r.err
+		return nil, "", incoming.Unread{}, r.err
 	}
 	r.leftovers(tree.Root)
 	d.takeCreditor()
-	return d, r.unknown, nil
+	return d, syntax, r.unknown, nil
 }
 
 // currencyOf looks ahead: in CII lines stand before the currency.

@@ -227,7 +227,7 @@ func ublPayments(credit bool) part[Invoice] {
 	parts = append(parts,
 		leaf("cbc:PaymentID", func(w *writer, p *paymentRow) bool { return w.text(p.doc.Payment.Remittance) }, func(r *reader, e *xmltree.Element, p *paymentRow) {
 			if before := p.doc.Payment.Remittance; before != "" && before != e.Text {
-				r.unknown = append(r.unknown, e.Path()) // the standard has one for the whole instruction
+				r.unknown.Add(e.Path) // the standard has one for the whole instruction
 				return
 			}
 			p.doc.Payment.Remittance = e.Text
@@ -252,7 +252,7 @@ func ublPayments(credit bool) part[Invoice] {
 			return len(d.Payment.Means) > 0
 		},
 		read: func(r *reader, in *xmltree.Element, d *Invoice) {
-			for e := take(r, in, n, parts); e != nil; e = take(r, in, n, parts) {
+			for e := range each(r, in, n, parts) {
 				row := paymentRow{d, &PaymentMeans{}}
 				readAll(r, e, &row, parts)
 				d.Payment.Means = append(d.Payment.Means, *row.means)
@@ -267,7 +267,7 @@ func money[T any](name string, at func(*T) *Decimal) part[T] {
 		value: func(w *writer, _ *T) string { return w.currency },
 		take: func(r *reader, e *xmltree.Element, _ *T, value string) {
 			if value != r.currency {
-				r.unknown = append(r.unknown, e.Path()+"/@currencyID")
+				r.unknown.Add(func() string { return e.Path() + "/@currencyID" })
 			}
 		}})
 }

@@ -70,6 +70,7 @@ func Pack() country.Pack {
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
+		Formats:      formats(),
 		Example:      example(),
 	}
 }

@@ -89,6 +89,7 @@ func Pack() country.Pack {
 		CheckCompany: checkCompany,
 		Identity:     identityRule(),
 		Callbacks:    &country.Callbacks{Read: readCall},
+		Formats:      formats(),
 		Sequence:     true,
 		Structured:   structured,
 		Imprint:      imprint,

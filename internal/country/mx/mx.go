@@ -86,6 +86,7 @@ func Pack() country.Pack {
 		},
 		Imprint: imprint,
 		Periods: periods(cat),
+		Formats: formats(),
 		Example: example(),
 		Codes:   country.ReadCodes(codesFile),
 	}

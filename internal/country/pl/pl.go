@@ -96,6 +96,7 @@ func Pack() country.Pack {
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
+		Formats:      formats(),
 		Example:      example(),
 	}
 }
