@@ -68,7 +68,7 @@ func (cmd *auditVerify) Run(c *command) error {
 
 type auditAccept struct {
 	headsFlags
-	Reason string `help:"Why the logs differ from the exported heads, for example which backup was restored; signed with the new heads." placeholder:"TEXT"`
+	Reason string `help:"Why the logs differ from the exported heads or their key is renewed, for example which backup was restored; signed with the new heads." placeholder:"TEXT"`
 }
 
 // Run accepts logs that a restored backup made shorter.
@@ -88,7 +88,7 @@ func (cmd *auditAccept) Run(c *command) error {
 
 type auditRenew struct {
 	headsFlags
-	Reason string `help:"Why, for example that a copy of the master key was lost; signed with the new heads." placeholder:"TEXT"`
+	Reason string `help:"Why the logs differ from the exported heads or their key is renewed, for example which backup was restored; signed with the new heads." placeholder:"TEXT"`
 }
 
 // Run renews the audit key.
