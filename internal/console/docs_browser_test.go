@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/api"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 	"tributary/internal/site"
 )
 
@@ -19,6 +20,7 @@ import (
 // one, searches, and does the same with the pages as files. It stands here
 // because the browser does.
 func TestTheDocumentationInABrowser(t *testing.T) {
+	needs.NotInTheGate(t, "all pages of the documentation in a browser")
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()

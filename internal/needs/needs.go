@@ -122,6 +122,14 @@ func Long(t testing.TB, what string) {
 	}
 }
 
+// NotInTheGate leaves a test to make conformance and make long; what says what makes it costly.
+func NotInTheGate(t testing.TB, what string) {
+	t.Helper()
+	if !Conformance() && !IsLong() {
+		t.Skipf("left to make conformance: %s", what)
+	}
+}
+
 // IsLong reports whether this is make long, where seeds are free and runs are long.
 func IsLong() bool { return os.Getenv(longVariable) != "" }
 

@@ -176,8 +176,8 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 	case <-time.After(patience):
 		t.Fatal("the intake stays closed")
 	}
-	// A chain that went on without us; an access point lists nothing, nor does SdI.
-	held := map[string]string{"ES": "chain", "BE": "unlisted", "IT": "unlisted"}
+	// A chain that went on without us; an access point lists nothing, nor do a platform and SdI.
+	held := map[string]string{"ES": "chain", "BE": "unlisted", "FR": "unlisted", "IT": "unlisted"}
 	for _, body := range day {
 		id := body["transaction_id"].(string)
 		operation := c.submit(t, "/v1/transactions", body)
