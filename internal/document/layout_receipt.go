@@ -166,7 +166,7 @@ func (t receipt) drawReceiptCodes() error {
 // drawReceiptTail draws the note, the authority's ids, what the law wants said
 // and the client's own words.
 func (t receipt) drawReceiptTail() {
-	noteText{t.c}.drawNote()
+	noteText(t).drawNote()
 	small := t.c.color.smallPen()
 	for _, f := range t.c.doc.authorityFacts() {
 		t.centre("P", small, words.Join(": ", f.label, f.value))

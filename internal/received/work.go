@@ -143,7 +143,7 @@ func (d *Documents) original(ctx context.Context, scope, id string) ([]byte, err
 		if err != nil {
 			return nil, err
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }() // only read
 		return io.ReadAll(c)
 	}
 	return nil, fmt.Errorf("operation %s has no original", id)
