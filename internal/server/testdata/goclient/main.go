@@ -50,7 +50,7 @@ func sell(ctx context.Context, base, key, body string) error {
 			return fmt.Errorf("result: %s %s", result.Status(), result.Body)
 		}
 		if result.JSON200.Status != "PROCESSING" {
-			fmt.Println(result.JSON200.Status, result.JSON200.TransactionId)
+			fmt.Println(result.JSON200.Status, *result.JSON200.TransactionId) // null of received documents alone
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
