@@ -83,7 +83,7 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 	}
 	if err != nil {
 		if e.lock != nil {
-			_ = e.lock.Close() // closing gives up a lock
+			_ = unlock(e.lock) // nothing was written
 		}
 		return nil, err
 	}
@@ -213,6 +213,12 @@ func lockFile(path string) (*os.File, error) {
 		}
 	}
 	return f, nil
+}
+
+// unlock gives up a lock before it closes the file: a process that is just being
+// started holds every open file until it runs its program, and with it the lock.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 func (e *sqliteEngine) name() string { return "sqlite" }
@@ -451,7 +457,7 @@ func (e *sqliteEngine) close() error {
 	<-e.stopped
 	err := errors.Join(e.log.close(), e.work.close(), e.visitors.close(), e.wstmts.close(), e.writer.Close())
 	if e.lock != nil {
-		err = errors.Join(err, e.lock.Close())
+		err = errors.Join(err, unlock(e.lock))
 	}
 	return err
 }
