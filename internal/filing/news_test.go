@@ -178,6 +178,38 @@ func TestNewsBeforeTheOutcomeIsToldBehindIt(t *testing.T) {
 	})
 }
 
+// A problem is one of a registered document: what refuses before success is the
+// outcome itself and alerts nobody; what was said before a success is told with it.
+func TestAProblemAlertsOnlyWithASuccess(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newOffice(country.ByNumber)
+		problem := []country.News{{Key: "k1", Code: "213", Name: "Rejetée", Source: country.FromPlatform, Severity: country.Problem, Message: "REJ_COH"}}
+		o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
+			return country.Receipt{Outcome: country.Pending, Handle: "h", News: problem}, nil
+		}
+		o.OnPoll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
+			if f.Number == "N-refused" {
+				return country.Receipt{Outcome: country.Rejected, News: problem}, nil
+			}
+			r, err := o.Take(f), error(nil)
+			r.News = problem
+			return r, err
+		}
+		s := o.Setup()
+		s.Target = hears
+		n := newNode(t, d, s).Start()
+		supplier := n.Supplier(officeCode, "s1")
+		refused := n.File(invoice(officeCode, supplier, "t1").With("transaction_number", "N-refused"))
+		n.Fails(refused, "authority_rejected")
+		same(t, "alerts of a refusal", len(n.Raised(alert.OutcomeContested)), 0)
+		won := n.File(invoice(officeCode, supplier, "t2"))
+		n.Succeeds(won)
+		same(t, "entries of the success", len(n.Show(won).Lifecycle), 1)
+		same(t, "alerts of the success", fmt.Sprint(n.Raised(alert.OutcomeContested)), fmt.Sprint(map[string]int{won: 1}))
+	})
+}
+
 // The authority is asked as the pack says, doubling, through outages, until the deadline, and never after it.
 func TestListeningFollowsItsScheduleAndEnds(t *testing.T) {
 	t.Parallel()
