@@ -259,6 +259,40 @@ func TestListeningFollowsItsScheduleAndEnds(t *testing.T) {
 	})
 }
 
+// Where the authority grants no more questions, it is asked when it does: no failure,
+// and no doubled pause.
+func TestListeningWaitsForWhatIsGranted(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.Habits.Listen = country.Listening{First: time.Hour, Most: time.Hour, For: 72 * time.Hour}
+	var mu sync.Mutex
+	var asked []time.Time
+	o.OnPoll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked = append(asked, time.Now()); len(asked) == 1 {
+			return country.Receipt{}, fmt.Errorf("polling: %w", &country.Exhausted{Quota: "state", Until: time.Now().Add(20 * time.Hour)})
+		}
+		return o.Take(f), nil
+	}
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
+		time.Sleep(30 * time.Hour)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(asked) < 3 {
+			t.Fatalf("asked at %v", asked)
+		}
+		if pause := asked[1].Sub(asked[0]); pause < 20*time.Hour || pause > 21*time.Hour {
+			t.Errorf("asked again after %s", pause)
+		}
+		same(t, "failures", one[int64](t, n.DB, "SELECT max(failures) FROM listening"), 0)
+		n.Stop()
+	})
+}
+
 // calling is an office that calls us.
 func calling(o *office) setup {
 	s := o.Setup()

@@ -171,7 +171,7 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	a.keep(b, &e, s.file)
 	switch {
 	case step.Outcome == authority.Suspend:
-		e.Due, e.Wait = e.Submitted.Add(step.Delay), 1
+		e.Due, e.Wait = a.now().Add(step.Delay), 1 // instants of flows run ahead of the clock
 	case strings.HasSuffix(x.number, "-WORKING"):
 		e.Wait = 2
 	}

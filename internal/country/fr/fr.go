@@ -52,9 +52,6 @@ const (
 	secretPlatformName = "platform_name"
 )
 
-// platformUnknown stands in reports for the number of a platform that nobody has set.
-const platformUnknown = "0000"
-
 // Values of the settings.
 const (
 	formatFacturX = "FACTURX"
@@ -99,11 +96,11 @@ func Pack() country.Pack {
 	p.Imprint = imprint(p.Imprint)
 	p.Files = country.Filed{Of: filed}
 	p.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
-		{Name: secretClient, Description: "Client id of this service at the platform (OAuth2, client credentials)"},
-		{Name: secretClientSecret, Description: "Client secret of this service at the platform"},
+		{Name: secretClient, Description: "Client id of this service at the platform (OAuth2, client credentials)", Simulated: "simulated"},
+		{Name: secretClientSecret, Description: "Client secret of this service at the platform", Simulated: "simulated"},
 		{Name: secretToken, Description: "Where the platform gives tokens; empty: /oauth/token below the address."},
 		{Name: secretDirectory, Description: "Where the platform's directory is (XP Z12-013, annex B); empty: below the address."},
-		{Name: secretPlatform, Description: "The platform's registration number, four digits: reports name it as their sender."},
+		{Name: secretPlatform, Description: "The platform's registration number, four digits: reports name it as their sender.", Simulated: "0001"},
 		{Name: secretPlatformName, Description: "The platform's name in reports."},
 	}}
 	return p

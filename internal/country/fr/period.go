@@ -2,6 +2,8 @@ package fr
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -109,12 +111,22 @@ func abroad(t *transaction.Transaction) ereport.Party {
 	return ereport.Abroad(b, code, code != "MC" && territory.Of(home, b, t.Date, true).Union)
 }
 
-// report writes the report of a period. It is the platform that hands it on.
+// platformNumber is how platforms are registered (G6.22).
+var platformNumber = regexp.MustCompile(`^[0-9]{4}$`)
+
+// report writes the report of a period. It is the platform that hands it on, and its
+// number stands in the report: without it the report waits for the operator.
 func (ch *channel) report(in *country.Draft) (country.Filing, error) {
+	platform, err := ch.at.Secret(country.Credentials{}, secretPlatform)
+	if err == nil && !platformNumber.MatchString(platform) {
+		err = country.Unidentified(fmt.Errorf("%s is not four digits", secretPlatform))
+	}
+	if err != nil {
+		return country.Filing{}, err
+	}
 	own := company(&in.Supplier)
-	named := ch.at.Identity.Secrets
-	head := ereport.Head{At: in.Now, Where: in.Location, Platform: cmp.Or(named[secretPlatform], platformUnknown),
-		Name: cmp.Or(named[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName}
+	head := ereport.Head{At: in.Now, Where: in.Location, Platform: platform,
+		Name: cmp.Or(ch.at.Identity.Secrets[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName}
 	text, err := ereport.Write(head, in.Period)
 	if err != nil {
 		return country.Filing{}, err

@@ -269,3 +269,40 @@ func TestTheOfficialSamplesOfStatusesAreRead(t *testing.T) {
 		}
 	}
 }
+
+// A report names the platform: without its number, or with one that is none, nothing
+// is made, and it is the operator who is asked.
+func TestAReportWaitsForThePlatformsNumber(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	for number, want := range map[string]bool{"": false, "12": false, "12345": false, "A123": false, "0042": true} {
+		at.Identity.Secrets = map[string]string{"client_id": "operator", "client_secret": "secret"}
+		if number != "" {
+			at.Identity.Secrets["platform_number"] = number
+		}
+		f, err := open(t, at).Prepare(reported(t, coffee("PN-1", person())))
+		switch {
+		case want && (err != nil || !strings.Contains(string(f.Report), `schemeId="0238">0042<`)):
+			t.Errorf("%q: %v\n%s", number, err, f.Report)
+		case !want && (!errors.Is(err, country.ErrNoIdentity) || !strings.Contains(err.Error(), "platform_number")):
+			t.Errorf("%q: %v", number, err)
+		}
+	}
+}
+
+// reported is the report of the period of one sale.
+func reported(t *testing.T, sale country.Draft) country.Draft {
+	t.Helper()
+	g, err := pack().Periods.Gather(sale)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	sum, err := pack().Periods.Sum(func(yield func(country.PeriodSale, error) bool) {
+		yield(country.PeriodSale{TransactionID: sale.Transaction.ID, Data: g.Data}, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return country.Draft{OperationID: "report", Transaction: transaction.Transaction{Kind: transaction.Period}, Supplier: sale.Supplier,
+		Location: packtest.Zone("Europe/Paris"), Now: day, Period: &country.Period{Span: g.Span, Number: "T20261001-EUR-1", Sum: sum, Count: 1}}
+}
