@@ -29,6 +29,8 @@ const (
 	typeInvoice = "CustomerInvoice"
 	typeStatus  = "CustomerInvoiceLC"
 	typeReport  = "MultiFlowReport"
+
+	syntaxStatus = "CDAR"
 )
 
 // detail is a reason of an acknowledgement.
@@ -145,7 +147,7 @@ func form(w http.ResponseWriter, r *http.Request) (info shown, file []byte, ok b
 		return bad("the parts flowInfo (application/json) and file are needed")
 	}
 	switch {
-	case !slices.Contains([]string{"CII", "UBL", "FRR"}, info.Syntax):
+	case !slices.Contains([]string{"CII", "UBL", "FRR", syntaxStatus}, info.Syntax):
 		return bad("flowSyntax %q", info.Syntax)
 	case info.Name == "" || len(info.Tracking) > 36:
 		return bad("name is needed, trackingId has at most 36 characters")
@@ -164,8 +166,11 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	}
 	e, x := entry{shown: s.info, Org: s.org}, s.arrived
 	e.Type, e.Direction = typeInvoice, "Out"
-	if e.Syntax == "FRR" {
+	switch e.Syntax {
+	case "FRR":
 		e.Type = typeReport
+	case syntaxStatus:
+		e.Type = typeStatus
 	}
 	e.Ack = &acknowledgement{Status: ackPending}
 	a.keep(b, &e, s.file)
@@ -248,6 +253,9 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 		reasons = append(reasons, detail{"Error", "sha256", "ChecksumMismatch", "the file has another hash"})
 	}
 	reasons = append(reasons, x.unreadable...)
+	if e.Type == typeStatus && len(reasons) == 0 {
+		reasons = a.said(b, e, x, step)
+	}
 	if len(reasons) > 0 {
 		e.Ack = &acknowledgement{ackError, reasons}
 		b.Keep("flow/"+e.ID, e)
@@ -255,12 +263,18 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 	}
 	e.Ack = &acknowledgement{Status: ackOk}
 	b.Keep("flow/"+e.ID, e)
-	if e.Type == typeReport {
-		b.Register(authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted,
-			Key: "report/" + x.seller.siren + "/" + x.number})
-		return
+	r := authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted}
+	switch e.Type {
+	case typeReport:
+		r.Key = "report/" + x.seller.siren + "/" + x.number
+		b.Register(r)
+		a.administered(b, e, x, step)
+	case typeStatus:
+		r.Number, r.Key = x.id, "status/"+x.seller.siren+"/"+x.id
+		b.Register(r)
+	default:
+		a.judge(b, e, x, step)
 	}
-	a.judge(b, e, x, step)
 }
 
 // judge deposits an invoice, or rejects it.
@@ -291,5 +305,7 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 			e.ID+"=205="+stamp(e.Updated.Add(4*time.Second))))
 	}
 }
+
+func stampDay(t time.Time) string { return t.UTC().Format("20060102") }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

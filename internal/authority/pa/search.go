@@ -49,7 +49,11 @@ func (a *double) search(w http.ResponseWriter, r *http.Request) {
 	if a.desk.Write(func(b *authority.Book) {
 		a.mature(b, org)
 		types := where.Type
-		if len(types) == 0 {
+		switch {
+		case len(types) > 0:
+		case slices.Equal(where.Direction, []string{"In"}):
+			types = []string{typeStatus} // nobody sends anything else here
+		default:
 			types = []string{typeInvoice, typeReport, typeStatus}
 		}
 		var ids []string

@@ -145,6 +145,8 @@ func facts() country.Facts {
 		},
 		Corrections: []country.Correction{
 			{Kind: transaction.Adjustment, Deadline: "no deadline at the platform"}, {Kind: transaction.Credit, Deadline: "no deadline at the platform"},
+			{Kind: transaction.PaymentReport,
+				Deadline: "with the report of its period (tributary periods), or as a status of the invoice: services whose VAT is owed when they are paid"},
 			{Kind: transaction.Backfill},
 		},
 		Credentials: []string{},
@@ -160,6 +162,7 @@ func facts() country.Facts {
 			"A SIREN is read from entity_number (SIREN or SIRET), from a VAT number, or from an address of scheme 0225.",
 			"A sale goes to the platform as an invoice (B2B) when the customer is a business whose address is in France, overseas departments included.",
 			"Other sales are gathered (CGI, art. 290): those to consumers by day, currency and category, those to businesses abroad one by one; a business in no directory is told like a consumer.",
+			"A payment of services whose VAT is owed when they are paid is a status (212) of an invoice that the platform has; of other sales it is reported by period, with the day, by rate.",
 			"The processing frame (BT-23) is B of goods, S of services, M of both; 1 of what is to be paid, 2 of what is paid.",
 		}, country.DerivationRules()...),
 		Obligations: []country.Obligation{

@@ -95,3 +95,20 @@ func prepared(t testing.TB, ch country.Channel, d country.Draft) country.Filing 
 	}
 	return f
 }
+
+// The official rules of messages take what we say of an invoice.
+func TestTheOfficialRulesTakeAStatus(t *testing.T) {
+	t.Parallel()
+	rules := needs.Schemas(t, "fr-ctc", "xslt", "20260804_BR-FR-CDV-Schematron-CDAR_V1.4.0.03.xslt")
+	ch := open(t, country.Endpoint{})
+	sold := draft("PAID-9", business(), service(item("Pose", 1, 10000, vat("10"))), service(item("Conseil", 1, 5000, vat("20"))))
+	d := paymentOf("P-9", sold.Totals.Gross, sold)
+	d.Shares[0].Report = prepared(t, ch, sold).Report
+	text := prepared(t, ch, d).Report
+	broken := strings.ReplaceAll(string(text), "<ram:ValuePercent>10</ram:ValuePercent>", "")
+	for i, v := range packtest.Judge(t, []packtest.Trial{{Rules: rules, Document: []byte(broken)}, {Rules: rules, Document: text}}) {
+		if (i == 0) != (len(v.Errors) > 0) || v.Fired == 0 {
+			t.Errorf("%d: %s\n%s", i, strings.Join(v.Texts, "\n"), text)
+		}
+	}
+}

@@ -23,8 +23,11 @@ func periods() *country.Periods {
 // gather says what a sale, or what corrects one, contributes to the report of its
 // own day. What corrects an invoice of the platform is a document of the platform.
 func gather(in country.Draft) (*country.Gathered, error) {
-	if in.Transaction.Kind == transaction.Period {
+	switch in.Transaction.Kind {
+	case transaction.Period:
 		return nil, nil
+	case transaction.PaymentReport:
+		return gatherPayment(&in)
 	}
 	t := whole(&in)
 	known, err := readLearned(in.Learned)
@@ -40,8 +43,7 @@ func gather(in country.Draft) (*country.Gathered, error) {
 	}
 	t.Items = country.ClassifyTaxes(facts(), country.Case{Transaction: &t, Totals: in.Totals, Now: in.Now})
 	in.Transaction = t
-	rules := ereport.Rules{Untaxed: franchise(&in.Supplier)}
-	rules.Debits, _ = in.Supplier.Settings[settingDebits].(bool)
+	rules := rulesOf(&in.Supplier)
 	sign := int64(1)
 	if t.Kind == transaction.Credit {
 		sign = -1
@@ -133,5 +135,11 @@ func (ch *channel) report(in *country.Draft) (country.Filing, error) {
 	}
 	f, err := in.Filing(text, in.Period.Number, own.siren, extra{Syntax: syntaxReport, Name: in.Period.Number + ".xml", Rule: "NotApplicable"})
 	f.DedupeKey = tracking(in.OperationID)
+	f.Aliases = []string{reportAlias(own.siren, head.ID(in.Period.Number))}
 	return f, err
+}
+
+// reportAlias is how statuses speak of a report.
+func reportAlias(siren, id string) string {
+	return strings.Join([]string{"fr", siren, "report", id}, "|")
 }
