@@ -86,7 +86,7 @@ func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived := read(file, info.Syntax)
-	if a.obeys(arrived.number, "-LIMIT", 1) {
+	if a.endings.Obey(arrived.number, "-LIMIT", 1) {
 		w.Header().Set("Retry-After", "2")
 		refuse(w, http.StatusTooManyRequests, "TOO_MANY_REQUESTS", "too many flows")
 		return
@@ -103,7 +103,7 @@ func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if turn.End(w, r) {
 		answer.Ack, answer.Updated, answer.Type, answer.Direction = nil, time.Time{}, "", ""
-		writeJSON(w, http.StatusAccepted, answer)
+		authority.WriteJSON(w, http.StatusAccepted, answer)
 	}
 }
 
@@ -182,7 +182,7 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	}
 	if e.Wait > 0 {
 		b.Keep("flow/"+e.ID, e)
-		b.Put("pending/"+e.Org, strings.TrimSpace(got(b, "pending/"+e.Org)+" "+e.ID))
+		b.AddWord("pending/"+e.Org, e.ID)
 		return e.shown
 	}
 	a.decide(b, &e, x, step)
@@ -200,7 +200,7 @@ func (a *double) keep(b *authority.Book, e *entry, file []byte) {
 	b.Put("data/"+e.ID, base64.StdEncoding.EncodeToString(file))
 	b.Keep("flow/"+e.ID, e)
 	if e.Tracking != "" {
-		b.Put("track/"+e.Org+"/"+e.Tracking, strings.TrimSpace(got(b, "track/"+e.Org+"/"+e.Tracking)+" "+e.ID))
+		b.AddWord("track/"+e.Org+"/"+e.Tracking, e.ID)
 	}
 	list := e.Org + "/" + e.Type
 	var count int
@@ -212,7 +212,7 @@ func (a *double) keep(b *authority.Book, e *entry, file []byte) {
 // instant is now, and later than everything before.
 func (a *double) instant(b *authority.Book) time.Time {
 	now := a.now().UTC().Truncate(time.Millisecond)
-	last, err := time.Parse(time.RFC3339Nano, got(b, "clock"))
+	last, err := time.Parse(time.RFC3339Nano, b.Text("clock"))
 	if err == nil && !now.After(last) {
 		now = last.Add(time.Millisecond)
 	}
@@ -243,7 +243,7 @@ var laterStatus = regexp.MustCompile(`-(20[1-9]|21[0-3])$`)
 func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.Step) {
 	e.Due, e.Wait, e.Updated = time.Time{}, 0, a.instant(b)
 	var reasons []detail
-	for _, id := range strings.Fields(got(b, "track/"+e.Org+"/"+e.Tracking)) {
+	for _, id := range b.Words("track/" + e.Org + "/" + e.Tracking) {
 		var other entry
 		if id != e.ID && b.Load("flow/"+id, &other) && other.Ack.Status != ackError {
 			reasons = append(reasons, detail{"Error", "trackingId", "AlreadyExistingFlow", "the flow " + id + " has this trackingId"})
@@ -301,8 +301,8 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 			a.say(b, x, asked[1], reasonsOf(asked[1]))
 		}
 	case x.buyer.siren == prompt:
-		b.Put("later/"+e.Org, strings.TrimSpace(got(b, "later/"+e.Org)+" "+e.ID+"=203="+stamp(e.Updated.Add(2*time.Second))+" "+
-			e.ID+"=205="+stamp(e.Updated.Add(4*time.Second))))
+		b.AddWord("later/"+e.Org, e.ID+"=203="+stamp(e.Updated.Add(2*time.Second)))
+		b.AddWord("later/"+e.Org, e.ID+"=205="+stamp(e.Updated.Add(4*time.Second)))
 	}
 }
 

@@ -116,6 +116,10 @@ func abroad(t *transaction.Transaction) ereport.Party {
 // platformNumber is how platforms are registered (G6.22).
 var platformNumber = regexp.MustCompile(`^[0-9]{4}$`)
 
+// transmitted is why a first report of a period is refused that the administration
+// has, as after a restored backup.
+const transmitted = "REJ_UNI"
+
 // report writes the report of a period. It is the platform that hands it on, and its
 // number stands in the report: without it the report waits for the operator.
 func (ch *channel) report(in *country.Draft) (country.Filing, error) {
@@ -128,7 +132,8 @@ func (ch *channel) report(in *country.Draft) (country.Filing, error) {
 	}
 	own := company(&in.Supplier)
 	head := ereport.Head{At: in.Now, Where: in.Location, Platform: platform,
-		Name: cmp.Or(ch.at.Identity.Secrets[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName}
+		Name: cmp.Or(ch.at.Identity.Secrets[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName,
+		There: strings.Contains(in.Period.Refused, transmitted)}
 	text, err := ereport.Write(head, in.Period)
 	if err != nil {
 		return country.Filing{}, err

@@ -3,7 +3,6 @@ package fr_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,18 +18,6 @@ import (
 	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
-
-func explain(err error) string {
-	var told *fault.Error
-	if errors.As(err, &told) {
-		text := told.Error()
-		for _, f := range told.Faults {
-			text += "\n" + f.Field + ": " + f.Message
-		}
-		return text
-	}
-	return err.Error()
-}
 
 func TestEverydaySituations(t *testing.T) {
 	t.Parallel()
@@ -78,16 +65,8 @@ func (f *front) count(call string) int {
 // beside is the double, with a front before it.
 func beside(t *testing.T) (*front, country.Endpoint) {
 	t.Helper()
-	doubles, err := country.NewSimulators(t.TempDir(), pack())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &front{next: doubles, calls: map[string]int{}}
-	server := httptest.NewServer(f)
-	t.Cleanup(func() { server.Close(); _ = doubles.Close() })
-	client := server.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return f, country.Endpoint{BaseURL: server.URL + "/fr", HTTP: client, Simulated: true}
+	f := &front{calls: map[string]int{}}
+	return f, packtest.Fronted(t, pack(), func(next http.Handler) http.Handler { f.next = next; return f })
 }
 
 func send(t *testing.T, ch country.Channel, f country.Filing) country.Receipt {
@@ -105,15 +84,15 @@ func TestTokensAreFetchedAnewOnce(t *testing.T) {
 	t.Parallel()
 	calls, at := beside(t)
 	ch := open(t, at)
-	if r := send(t, ch, prepared(t, ch, invoice("TK-1"))); r.Outcome != country.Pending || calls.count("POST token") != 1 {
+	if r := send(t, ch, packtest.Prepared(t, ch, invoice("TK-1"))); r.Outcome != country.Pending || calls.count("POST token") != 1 {
 		t.Fatalf("%+v with %d tokens", r, calls.count("POST token"))
 	}
 	calls.denies(1)
-	if r := send(t, ch, prepared(t, ch, invoice("TK-2"))); r.Outcome != country.Pending || calls.count("POST token") != 2 {
+	if r := send(t, ch, packtest.Prepared(t, ch, invoice("TK-2"))); r.Outcome != country.Pending || calls.count("POST token") != 2 {
 		t.Errorf("%+v with %d tokens", r, calls.count("POST token"))
 	}
 	calls.denies(2)
-	f := prepared(t, ch, invoice("TK-3"))
+	f := packtest.Prepared(t, ch, invoice("TK-3"))
 	if _, err := ch.Send(t.Context(), []country.Filing{f}, credentials()); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
 		t.Errorf("twice refused: %v", err)
 	}
@@ -144,7 +123,7 @@ func TestALostFlowIsAdopted(t *testing.T) {
 	t.Parallel()
 	_, at := beside(t)
 	ch := open(t, at)
-	f := prepared(t, ch, invoice("LOST-1"))
+	f := packtest.Prepared(t, ch, invoice("LOST-1"))
 	if r, err := ch.Find(t.Context(), f, credentials()); err != nil || r.Outcome != country.Absent {
 		t.Fatalf("before: %+v %v", r, err)
 	}
@@ -165,11 +144,11 @@ func TestThePlatformTakesItsTime(t *testing.T) {
 	t.Parallel()
 	_, at := beside(t)
 	ch := open(t, at)
-	f := prepared(t, ch, invoice("W-LIMIT"))
+	f := packtest.Prepared(t, ch, invoice("W-LIMIT"))
 	if r := send(t, ch, f); r.Outcome != country.NotTaken || r.Wait != 2*time.Second {
 		t.Errorf("%+v", r)
 	}
-	f = prepared(t, ch, invoice("W-WORKING"))
+	f = packtest.Prepared(t, ch, invoice("W-WORKING"))
 	r := send(t, ch, f)
 	for n, want := range []country.Outcome{country.Pending, country.Pending, country.Accepted} {
 		got, err := ch.Poll(t.Context(), f, r, credentials())
@@ -185,7 +164,7 @@ func TestLaterStatusesAreNews(t *testing.T) {
 	_, at := beside(t)
 	ch := open(t, at)
 	for ending, want := range map[string]country.Severity{"205": country.Info, "207": country.Caution, "210": country.Problem, "213": country.Problem} {
-		f := prepared(t, ch, invoice("N-"+ending))
+		f := packtest.Prepared(t, ch, invoice("N-"+ending))
 		r := send(t, ch, f)
 		if got, err := ch.Poll(t.Context(), f, r, credentials()); err != nil || got.Outcome != country.Accepted || got.Format != "XML" {
 			t.Fatalf("%s: %+v %v", ending, got.Outcome, err)
@@ -295,7 +274,7 @@ func reported(t *testing.T, sale country.Draft) country.Draft {
 	t.Helper()
 	g, err := pack().Periods.Gather(sale)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(packtest.Explain(err))
 	}
 	sum, err := pack().Periods.Sum(func(yield func(country.PeriodSale, error) bool) {
 		yield(country.PeriodSale{TransactionID: sale.Transaction.ID, Data: g.Data}, nil)
@@ -325,7 +304,7 @@ func TestMoneyForAnInvoiceIsAStatus(t *testing.T) {
 	_, at := beside(t)
 	ch := open(t, at)
 	sold := draft("PAID-1", business(), item("Pièces", 1, 10000, vat("20")), service(item("Pose", 1, 10000, vat("10"))), service(item("Conseil", 1, 5000, vat("20"))))
-	invoice := prepared(t, ch, sold)
+	invoice := packtest.Prepared(t, ch, sold)
 	pay := func(number string, amount int64) country.Filing {
 		t.Helper()
 		d := paymentOf(number, amount, sold)
@@ -333,7 +312,7 @@ func TestMoneyForAnInvoiceIsAStatus(t *testing.T) {
 		if g, err := pack().Periods.Gather(d); g != nil || err != nil {
 			t.Fatalf("gathered: %+v %v", g, err)
 		}
-		return prepared(t, ch, d)
+		return packtest.Prepared(t, ch, d)
 	}
 	whole := sold.Totals.Gross
 	early := pay("P-0", whole)
@@ -373,7 +352,7 @@ func TestMoneyForWhatWasReportedIsReported(t *testing.T) {
 	abroad := with(draft("PI-1", german(), service(item("Formation à Paris", 1, 10000, vat("20")))), func(*country.Draft) {})
 	g, err := pack().Periods.Gather(paymentOf("P-1", 3000, haircut))
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(packtest.Explain(err))
 	}
 	if g.Span.Report != "payments" || g.Span.First.Format(time.DateOnly) != "2026-11-01" || g.Gross != 3000 || !strings.Contains(string(g.Data), `"paid":[{"day":"20261108"`) {
 		t.Errorf("%+v %s", g.Span, g.Data)
@@ -397,7 +376,7 @@ func TestMoneyForWhatWasReportedIsReported(t *testing.T) {
 		"before 2026": {paymentOf("P-7", 3000, early), "obliged_since"},
 		"of no sale":  {paymentOf("P-8", 3000), "must name"},
 	} {
-		if g, err := pack().Periods.Gather(c.d); g != nil || err == nil || !strings.Contains(explain(err), c.want) {
+		if g, err := pack().Periods.Gather(c.d); g != nil || err == nil || !strings.Contains(packtest.Explain(err), c.want) {
 			t.Errorf("%s: %+v %v", name, g, err)
 		}
 	}
@@ -410,11 +389,12 @@ func TestWhatIsSaidOfAReportIsRead(t *testing.T) {
 	_, at := beside(t)
 	at.Identity.Secrets = map[string]string{"platform_number": "0042"}
 	ch := open(t, at)
+	said := ""
 	told := func(operation, number, replaces string) country.News {
 		t.Helper()
 		d := reported(t, coffee("R-1", person()))
-		d.OperationID, d.Period.Number, d.Period.Replaces = operation, number, replaces
-		f := prepared(t, ch, d)
+		d.OperationID, d.Period.Number, d.Period.Replaces, d.Period.Refused = operation, number, replaces, said
+		f := packtest.Prepared(t, ch, d)
 		if r, err := ch.Poll(t.Context(), f, send(t, ch, f), credentials()); err != nil || r.Outcome != country.Accepted {
 			t.Fatalf("%s: %+v %v", number, r.Faults, err)
 		}
@@ -436,10 +416,15 @@ func TestWhatIsSaidOfAReportIsRead(t *testing.T) {
 	if n := told("o1", "T-1", ""); n.Code != "300" || n.Refuses || n.Severity != country.Info {
 		t.Errorf("the first: %+v", n)
 	}
-	if n := told("o2", "T-2", ""); n.Code != "301" || !strings.Contains(n.Message, "REJ_UNI") {
-		t.Errorf("a second first one: %+v", n)
-	}
 	if n := told("o3", "T-3", "T-1"); n.Code != "300" {
 		t.Errorf("one that replaces: %+v", n)
+	}
+	second := told("o2", "T-2", "") // as after a restored backup, which knows of no first one
+	if second.Code != "301" || !strings.Contains(second.Message, "REJ_UNI") {
+		t.Errorf("a second first one: %+v", second)
+	}
+	said = second.Code + " " + second.Message
+	if n := told("o4", "T-4", ""); n.Code != "300" {
+		t.Errorf("made anew as one that replaces: %+v", n)
 	}
 }
