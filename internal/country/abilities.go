@@ -18,6 +18,9 @@ type SecretRule struct {
 	Name        string `json:"name"` // lower-case letters, digits and underscores
 	Description string `json:"description"`
 	Required    bool   `json:"required"`
+
+	// Simulated is what a simulated authority is shown where the operator has set nothing.
+	Simulated string `json:"-"`
 }
 
 // IdentityRule says what the operator shows to an authority in the name of the

@@ -180,7 +180,9 @@ func (a *Atlas) Endpoint(code string, live Live) (Endpoint, error) {
 	at := Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity,
 		Callback: setup.Callback}
 	_, from := a.Address(Environment{p.Code, live})
-	at.Simulated = from == FromSimulators
+	if at.Simulated = from == FromSimulators; at.Simulated {
+		at.Identity = p.Identity.simulated(at.Identity)
+	}
 	a.letAbroad(&at)
 	return at, nil
 }

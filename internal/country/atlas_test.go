@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -90,6 +91,34 @@ func TestKeysReachOnlyTheirOwnEnvironment(t *testing.T) {
 	}
 	if p, ok := a.Pack("es"); !ok || p.Code != "ES" {
 		t.Error("a code is read in either case")
+	}
+}
+
+// A simulated authority is shown secrets of its own where the operator has set none;
+// a real one never.
+func TestASimulatedAuthorityNeedsNoSecrets(t *testing.T) {
+	pack := goodPack("ES")
+	pack.Identity = &country.IdentityRule{Secrets: []country.SecretRule{{Name: "client_id", Description: "An id.", Simulated: "simulated"}, {Name: "other", Description: "Another."}}}
+	a := atlas(t, country.AtlasConfig{Packs: []country.Pack{pack}, Simulators: "http://127.0.0.1:8090/"})
+	shown := func() string {
+		t.Helper()
+		at, err := a.Endpoint("ES", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(at.Identity.Secrets)
+	}
+	if got := shown(); got != "map[client_id:simulated]" {
+		t.Errorf("where nothing is set: %s", got)
+	}
+	set := country.Setup{Version: 1, Identity: country.Identity{Secrets: map[string]string{"client_id": "ours", "other": "x"}}}
+	a.Configure(map[country.Environment]country.Setup{{Code: "ES"}: set})
+	if got := shown(); got != "map[client_id:ours other:x]" {
+		t.Errorf("what is set: %s", got)
+	}
+	a.Configure(map[country.Environment]country.Setup{{Code: "ES"}: {Version: 2, URL: "https://test.example"}})
+	if got := shown(); got != "map[]" {
+		t.Errorf("shown to an authority that is none of ours: %s", got)
 	}
 }
 

@@ -149,6 +149,9 @@ type Period struct {
 	// Replaces is the number of the accepted document whose place it takes; "": it is
 	// the first. Where every sale has left, it has those that were in that one, with Left.
 	Replaces string
+	// Refused is what was said last of a document of the period that was refused after
+	// a platform had accepted it, [News].Refuses; "": nothing.
+	Refused string
 }
 
 // Numbers are those of its sales.

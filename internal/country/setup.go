@@ -148,6 +148,23 @@ func (at Endpoint) Secret(c Credentials, name string) (string, error) {
 	return "", fmt.Errorf("%w: %w: %s", ErrNotTaken, ErrNoIdentity, name)
 }
 
+// simulated is an identity with what a simulated authority is shown in place of
+// secrets that nobody has set.
+func (r *IdentityRule) simulated(set Identity) Identity {
+	if r == nil {
+		return set
+	}
+	secrets := map[string]string{}
+	for _, s := range r.Secrets {
+		if s.Simulated != "" {
+			secrets[s.Name] = s.Simulated
+		}
+	}
+	maps.Copy(secrets, set.Secrets)
+	set.Secrets = secrets
+	return set
+}
+
 // CertificateName stands for the PKCS#12 among the names of an identity's parts.
 const CertificateName = "certificate"
 

@@ -178,6 +178,38 @@ func TestNewsBeforeTheOutcomeIsToldBehindIt(t *testing.T) {
 	})
 }
 
+// A problem is one of a registered document: what refuses before success is the
+// outcome itself and alerts nobody; what was said before a success is told with it.
+func TestAProblemAlertsOnlyWithASuccess(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newOffice(country.ByNumber)
+		problem := []country.News{{Key: "k1", Code: "213", Name: "Rejetée", Source: country.FromPlatform, Severity: country.Problem, Message: "REJ_COH"}}
+		o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
+			return country.Receipt{Outcome: country.Pending, Handle: "h", News: problem}, nil
+		}
+		o.OnPoll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
+			if f.Number == "N-refused" {
+				return country.Receipt{Outcome: country.Rejected, News: problem}, nil
+			}
+			r, err := o.Take(f), error(nil)
+			r.News = problem
+			return r, err
+		}
+		s := o.Setup()
+		s.Target = hears
+		n := newNode(t, d, s).Start()
+		supplier := n.Supplier(officeCode, "s1")
+		refused := n.File(invoice(officeCode, supplier, "t1").With("transaction_number", "N-refused"))
+		n.Fails(refused, "authority_rejected")
+		same(t, "alerts of a refusal", len(n.Raised(alert.OutcomeContested)), 0)
+		won := n.File(invoice(officeCode, supplier, "t2"))
+		n.Succeeds(won)
+		same(t, "entries of the success", len(n.Show(won).Lifecycle), 1)
+		same(t, "alerts of the success", fmt.Sprint(n.Raised(alert.OutcomeContested)), fmt.Sprint(map[string]int{won: 1}))
+	})
+}
+
 // The authority is asked as the pack says, doubling, through outages, until the deadline, and never after it.
 func TestListeningFollowsItsScheduleAndEnds(t *testing.T) {
 	t.Parallel()
@@ -224,6 +256,40 @@ func TestListeningFollowsItsScheduleAndEnds(t *testing.T) {
 		same(t, "entries", len(r.Lifecycle), 1)
 		same(t, "what it says", r.Lifecycle[0].Severity, country.Problem)
 		same(t, "contested", n.Raised(alert.OutcomeContested)[id], 1)
+	})
+}
+
+// Where the authority grants no more questions, it is asked when it does: no failure,
+// and no doubled pause.
+func TestListeningWaitsForWhatIsGranted(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.Habits.Listen = country.Listening{First: time.Hour, Most: time.Hour, For: 72 * time.Hour}
+	var mu sync.Mutex
+	var asked []time.Time
+	o.OnPoll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked = append(asked, time.Now()); len(asked) == 1 {
+			return country.Receipt{}, fmt.Errorf("polling: %w", &country.Exhausted{Quota: "state", Until: time.Now().Add(20 * time.Hour)})
+		}
+		return o.Take(f), nil
+	}
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
+		time.Sleep(30 * time.Hour)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(asked) < 3 {
+			t.Fatalf("asked at %v", asked)
+		}
+		if pause := asked[1].Sub(asked[0]); pause < 20*time.Hour || pause > 21*time.Hour {
+			t.Errorf("asked again after %s", pause)
+		}
+		same(t, "failures", one[int64](t, n.DB, "SELECT max(failures) FROM listening"), 0)
+		n.Stop()
 	})
 }
 

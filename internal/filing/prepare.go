@@ -27,7 +27,7 @@ type drafting struct {
 	enlisted  map[string]bool // operations that are in a period already; nil: nobody has looked
 	numbers   series.Span     // of the endpoint's sequence, drawn and not given out
 
-	unanswered bool // somebody was asked what a draft depends on, and did not answer
+	unanswered bool // what a draft depends on is not known: somebody did not answer, or our identity is not set
 }
 
 // prepare builds the filing of a received operation in memory, or finds out
@@ -283,6 +283,7 @@ func (d *drafting) learn(ctx context.Context, o *op) bool {
 		return true
 	case errors.Is(err, country.ErrCredentials):
 		v.pause(err)
+	case v.exhausted(err) != nil: // the lane rests until more is granted
 	default:
 		v.failed(err)
 	}
@@ -368,8 +369,8 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	if v.held != nil {
 		return nil // the chain was stopped a moment ago
 	}
-	if v.health.paused {
-		return nil // the credentials were refused a moment ago: it stays due, and the lane rests
+	if v.health.paused || d.unanswered {
+		return nil // the credentials were refused a moment ago, or are not there: it stays due, and the lane rests
 	}
 	// By the client's own number first: what is registered needs no draft, which
 	// a law might refuse by now.
@@ -402,6 +403,9 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 		return d.drafted(ctx, o, filing)
 	case errors.Is(err, country.ErrCredentials):
 		v.pause(err)
+	case errors.Is(err, country.ErrNoIdentity): // only the operator can help
+		v.failed(err)
+		d.unanswered = true
 	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid:
 		faults := wrong.Faults
 		if len(faults) == 0 {

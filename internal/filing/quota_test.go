@@ -104,3 +104,39 @@ func TestADocumentWhoseCallsAreUsedUpWaitsAlone(t *testing.T) {
 		n.Stop()
 	})
 }
+
+// asking is an office whose documents depend on what somebody else knows.
+type asking struct {
+	*office
+	learn func() error
+}
+
+func (a asking) Learn(context.Context, country.Draft, country.Credentials) (country.Learned, error) {
+	return country.Learned{}, a.learn()
+}
+
+// Where the calls of a directory are used up the company waits until more are granted.
+func TestAQuestionThatIsNotGrantedIsNoFailure(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	s := o.Setup()
+	s.Packs[0].Connect = func(at country.Endpoint) (country.Channel, error) {
+		return asking{o, func() error {
+			return at.Spend(context.Background(), country.Quota{Name: "questions", Per: time.Hour, Most: 1}, "")
+		}}, nil
+	}
+	virtual(t, s, func(t *testing.T, n *node) {
+		supplier := n.Supplier(officeCode, "s1")
+		n.Start()
+		n.Succeeds(n.File(invoice(officeCode, supplier, "t0")))
+		id := n.File(invoice(officeCode, supplier, "t1"))
+		time.Sleep(time.Minute)
+		if r := n.Show(id); r.Status != filing.Processing || !slices.Contains(codesOf(r), fault.AuthorityWait) {
+			t.Errorf("%s %v", r.Status, r.Errors)
+		}
+		same(t, "failures of the lane", one[int64](t, n.DB, "SELECT max(failures) FROM lanes"), 0)
+		time.Sleep(time.Hour)
+		n.Succeeds(id)
+		n.Stop()
+	})
+}

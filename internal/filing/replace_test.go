@@ -47,7 +47,7 @@ func newReporter(t *testing.T) (*reporter, setup) {
 	rep.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 		if in.Period != nil {
 			rep.mu.Lock()
-			rep.wrote[in.Period.Number] = fmt.Sprintf("%s>%s %s", in.Period.Replaces, in.Period.Number, in.Period.Sum)
+			rep.wrote[in.Period.Number] = strings.TrimSpace(fmt.Sprintf("%s>%s %s %s", in.Period.Replaces, in.Period.Number, in.Period.Sum, in.Period.Refused))
 			rep.mu.Unlock()
 		}
 		f, err := o.Draft(in)
@@ -224,7 +224,7 @@ func TestARefusedReportIsMadeAgainAsAWhole(t *testing.T) {
 		}
 		sold(t, n, supplier, "late", 3)
 		at(t, 12, 8, 0)
-		news := country.Receipt{News: []country.News{{Key: "301", Code: "301", Name: "Rejetée", Source: country.FromPlatform, Refuses: true, Message: "REJ_PER"}}}
+		news := country.Receipt{News: []country.News{{Key: "301", Code: "301", Name: "Rejetée", Source: country.FromPlatform, Severity: country.Problem, Refuses: true, Message: "REJ_PER"}}}
 		told(t, n, "m1", "T20000101-EUR-3", news)
 		told(t, n, "m1 again", "T20000101-EUR-3", news)
 		at(t, 12, 8, 30)
@@ -235,7 +235,7 @@ func TestARefusedReportIsMadeAgainAsAWhole(t *testing.T) {
 			"11 00:00 >T20000101-EUR-1 5:113550",
 			"11 01:00 >T20000101-EUR-2 5:113550",
 			"12 00:00 T20000101-EUR-2>T20000101-EUR-3 6:136260",
-			"12 09:00 T20000101-EUR-2>T20000101-EUR-4 6:136260"}, "\n"))
+			"12 09:00 T20000101-EUR-2>T20000101-EUR-4 6:136260 301 REJ_PER"}, "\n"))
 		same(t, "alerts", n.Raised(alert.PeriodRefused)[one[string](t, n.DB, "SELECT period_id FROM periods")], 2)
 		late := n.Show(one[string](t, n.DB, "SELECT operation_id FROM operations WHERE transaction_id = 'late'"))
 		same(t, "the late sale", fmt.Sprint(saidOf(late), late.Status, *late.AuthorityID1), "[PERIOD_FILED 301 PERIOD_FILED]SUCCESSA-2")

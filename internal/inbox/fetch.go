@@ -57,6 +57,7 @@ type looked struct {
 	every time.Duration // the pack's pause
 	over  bool          // nothing can wait for the company any more
 	err   error
+	spent *country.Exhausted // the authority grants no more looks for now
 }
 
 // look asks once for one company.
@@ -68,6 +69,8 @@ func (i *Inbox) look(ctx context.Context, lease *lease.Lease[mailbox]) {
 	}
 	outcome := fetchNothing
 	switch {
+	case errors.As(got.err, &got.spent):
+		got.err = nil
 	case got.err != nil:
 		outcome = fetchFailed
 		i.log.Warn("check a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", got.err)
@@ -164,8 +167,11 @@ func sound(at country.Environment, got country.Fetched, limit int) ([]string, er
 // keep stores the end of a look.
 func (i *Inbox) keep(tx *db.Tx, lease *lease.Lease[mailbox], got looked) error {
 	m, now := lease.Row, tx.Now()
-	if got.err != nil {
+	switch {
+	case got.err != nil:
 		return i.keepFailure(tx, lease, got)
+	case got.spent != nil:
+		return i.keepWait(tx, lease, got.spent)
 	}
 	fresh, err := i.insert(tx, m.at, m.of, batch{messages: got.Messages, texts: got.texts})
 	if err != nil {
@@ -192,6 +198,17 @@ func (l looked) next(now time.Time, before mailbox) time.Time {
 		pause = 0 // an answer that leads nowhere must not be asked for in a loop
 	}
 	return now.Add(max(pause, min(l.Wait, lookWaitMax)))
+}
+
+// keepWait leaves a mailbox alone until the authority grants looks again. That is no
+// failure, and ends none.
+func (i *Inbox) keepWait(tx *db.Tx, lease *lease.Lease[mailbox], spent *country.Exhausted) error {
+	err := tx.Exec("UPDATE inbox_mailboxes SET problem = $1, looked_at = $2 WHERE mailbox = $3",
+		fault.Clip(string(fault.AuthorityWait)+": "+spent.Error(), problemMax), db.Micros(tx.Now()), lease.ID)
+	if err != nil {
+		return err
+	}
+	return lease.Finish(tx, tx.Now().Add(min(max(spent.Until.Sub(i.db.Wall()), time.Second), lookWaitMax)))
 }
 
 // keepFailure doubles the pause and tells a person in time.

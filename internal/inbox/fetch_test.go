@@ -304,3 +304,29 @@ func TestMailboxesBeginAndEndWithTheirCompanies(t *testing.T) {
 	must(t, f.companies.Close(t.Context(), "c1", id, func(db.Reader) (bool, error) { return false, nil }))
 	f.until(1, "SELECT count(*) FROM inbox_mailboxes WHERE due_at IS NULL")
 }
+
+// Where the authority grants no more looks a mailbox waits until it does: that is no
+// failure, and nobody is told of one.
+func TestAMailboxWaitsForWhatIsGranted(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := buildFetching(t, d, time.Millisecond)
+		f.known["Q"] = true
+		f.office.set("Q", func(context.Context, country.Inquiry) (country.Fetched, error) {
+			return country.Fetched{}, fmt.Errorf("looking: %w", &country.Exhausted{Quota: "looks", Until: time.Now().Add(3 * time.Hour)})
+		})
+		f.company("c1", "Q")
+		f.run()
+		f.until(1, fmt.Sprint("SELECT count(*) FROM inbox_mailboxes WHERE lease_until IS NULL AND failures = 0 AND failing_since IS NULL AND problem LIKE 'authority_wait: %' AND due_at > ",
+			db.Micros(d.Now().Add(2*time.Hour))))
+		f.office.set("Q", pages("Q", 2))
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			tx.Wake("inbox_mailboxes")
+			return tx.Exec("UPDATE inbox_mailboxes SET due_at = $1", db.Micros(tx.Now()))
+		}))
+		f.until(1, "SELECT count(*) FROM inbox_mailboxes WHERE problem IS NULL AND brought = 2")
+		if n := f.count("SELECT count(*) FROM alerts"); n != 0 {
+			t.Errorf("%d alerts", n)
+		}
+	})
+}

@@ -83,8 +83,9 @@ var insertNews = db.Insert{
 	Suffix: "ON CONFLICT (operation_id, source, message_key) DO NOTHING RETURNING operation_id",
 }
 
-// Append stores what is new of what was said, and answers how much that was.
-// A problem is told to a person.
+// Append stores what is new of what was said, and answers how much that was. A
+// problem with a success is told to a person; of what has not ended yet nobody knows
+// whether it is one: see Said.
 func (c *Cycle) Append(tx *db.Tx, about Subject, news []country.News) (added int, err error) {
 	list, err := c.append(tx, about, news)
 	return len(list), err
@@ -102,15 +103,19 @@ func (c *Cycle) append(tx *db.Tx, about Subject, news []country.News) (added []c
 			continue
 		}
 		added = append(added, n)
-		if n.Severity == country.Problem {
-			err := c.Alerts.RaiseIn(tx, alert.OutcomeContested, about.ID,
-				strings.TrimSpace(fmt.Sprintf("%s says of operation %s: %s %s %s", n.Source, about.ID, n.Code, n.Name, n.Message)))
-			if err != nil {
+		if n.Severity == country.Problem && about.Succeeded {
+			if err := c.contested(tx, about.ID, n.Source, n.Code, n.Name, n.Message); err != nil {
 				return added, err
 			}
 		}
 	}
 	return added, nil
+}
+
+// contested tells a person of a problem with a registered document.
+func (c *Cycle) contested(tx *db.Tx, id string, who country.Source, said ...string) error {
+	return c.Alerts.RaiseIn(tx, alert.OutcomeContested, id,
+		strings.TrimSpace(fmt.Sprintf("%s says of operation %s: %s", who, id, strings.Join(said, " "))))
 }
 
 // Count counts the entries of a code that an operation's life cycle got after an instant.
@@ -213,21 +218,35 @@ func (c *Cycle) Announce(tx *db.Tx, about Subject, news []country.News) error {
 }
 
 // Said answers the events of everything that was said so far of operations that
-// have just succeeded.
+// have just succeeded, and tells a person of the problems among it.
 func (c *Cycle) Said(tx *db.Tx, about map[string]Subject) (events []webhook.Event, err error) {
 	ids := slices.Sorted(maps.Keys(about))
 	type count struct {
-		id string
-		n  int
+		id          string
+		n, problems int
 	}
-	counts, err := db.Collect(tx, func(scan func(...any) error) (k count, err error) { return k, scan(&k.id, &k.n) },
-		"SELECT operation_id, count(*) FROM lifecycle WHERE "+c.DB.In("operation_id", "$1")+
-			" GROUP BY operation_id ORDER BY operation_id", db.Strings(ids))
+	counts, err := db.Collect(tx, func(scan func(...any) error) (k count, err error) { return k, scan(&k.id, &k.n, &k.problems) },
+		"SELECT operation_id, count(*), count(CASE severity WHEN $2 THEN 1 END) FROM lifecycle WHERE "+c.DB.In("operation_id", "$1")+
+			" GROUP BY operation_id ORDER BY operation_id", db.Strings(ids), string(country.Problem))
 	if err != nil {
 		return nil, fmt.Errorf("count news: %w", err)
 	}
 	for _, k := range counts {
 		events = append(events, Updated(about[k.id], k.n)...)
+		if k.problems == 0 {
+			continue
+		}
+		list, err := Read(tx, k.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			if e.Severity == country.Problem {
+				if err := c.contested(tx, k.id, e.Source, e.Code, e.Name, e.Message); err != nil {
+					return nil, err
+				}
+			}
+		}
 	}
 	return events, nil
 }

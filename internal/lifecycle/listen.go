@@ -86,6 +86,10 @@ func (l *Listener) work(ctx context.Context, lease *lease.Lease[listened]) {
 	if ctx.Err() != nil {
 		return // its lease ends, and it is asked for again
 	}
+	var used *country.Exhausted
+	if errors.As(err, &used) { // a pause like one that the authority asks for
+		wait, err = l.DB.Now().Add(used.Until.Sub(l.DB.Wall())), nil
+	}
 	if err != nil {
 		l.Log.Warn("listen for news", "operation", lease.ID, "error", err)
 	}

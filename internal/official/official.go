@@ -46,12 +46,13 @@ const (
 	NAV                 Standard = "hu-nav/osa"             // NAV Online Számla 3.0: data, API, annulment
 	UBL                 Standard = "ubl21/ubl"              // UBL 2.1, Invoice and CreditNote
 	CII                 Standard = "cii-d16b/cii"           // UN/CEFACT Cross Industry Invoice D16B
+	FRR                 Standard = "fr-ctc/reports"         // DGFiP, flux 10: reports of sales and payments
 )
 
 // Standards lists them all.
 func Standards() []Standard {
 	return []Standard{Verifactu, CFDI, FA3, UPO, KSeFAuth, FatturaPA, FatturaSemplificata, SdIMessages,
-		SdIInvoiceMessages, NAV, UBL, CII}
+		SdIInvoiceMessages, NAV, UBL, CII, FRR}
 }
 
 // loaded holds a function for each standard that loads it once, when it is

@@ -27,6 +27,9 @@ func Assemble(r db.Reader, rules *country.Periods, operationID, number string) (
 	if err == nil && row.replaces && p.Replaces == "" {
 		p.Replaces, err = replacedThere(r, row)
 	}
+	if err == nil && row.replaces {
+		err = r.Row(refusedSQL, id).Scan(&p.Refused)
+	}
 	if err != nil {
 		return nil, transaction.Totals{}, fmt.Errorf("read the period of %s: %w", operationID, err)
 	}
@@ -57,6 +60,10 @@ func replacedThere(r db.Reader, row Row) (number string, err error) {
 	}
 	return number, err
 }
+
+// refusedSQL is what was said last of a document of a period that was refused behind its acceptance.
+const refusedSQL = `SELECT coalesce((SELECT l.code || ' ' || l.message FROM period_documents d JOIN lifecycle l ON l.operation_id = d.operation_id
+	WHERE d.period_id = $1 AND d.state = 'failed' AND l.severity = 'PROBLEM' ORDER BY d.operation_id DESC, l.learned_at DESC LIMIT 1), '')`
 
 const salesSQL = "SELECT e.transaction_id, e.number, e.data, e.gross, e.net, e.tax FROM period_entries e WHERE "
 

@@ -71,11 +71,15 @@ func (s *Recovery) ask(ctx context.Context, lease *lease.Lease[askRow]) {
 		at: filing.Place{Scope: lease.Key, Code: lease.Row.code, Live: lease.Row.live, SupplierID: lease.ID}}
 	state, err := q.run(ctx)
 	var early *tooEarly
+	var used *country.Exhausted
 	switch {
 	case errors.Is(err, db.ErrStale):
 		return // somebody else asks now
 	case errors.As(err, &early):
-		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.wait(tx, early.until) })
+		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.wait(tx, early.until, early) })
+	case errors.As(err, &used):
+		until := s.db.Now().Add(used.Until.Sub(s.db.Wall()))
+		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.wait(tx, until, used) })
 	case ctx.Err() != nil:
 		err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return lease.Finish(tx, tx.Now()) })
 	case err != nil:
@@ -124,12 +128,12 @@ func (e *tooEarly) Error() string {
 }
 
 // wait asks later. The intake does not wait for it; the supplier stays held.
-func (q *question) wait(tx *db.Tx, until time.Time) error {
+func (q *question) wait(tx *db.Tx, until time.Time, why error) error {
 	if err := q.lease.Finish(tx, until); err != nil {
 		return err
 	}
 	return tx.Exec("UPDATE restored_suppliers SET state = 'unasked', trouble = $1 WHERE supplier_id = $2",
-		(&tooEarly{until}).Error(), q.lease.ID)
+		why.Error(), q.lease.ID)
 }
 
 func (q *question) open(ctx context.Context) (err error) {

@@ -334,7 +334,7 @@ func resume(t *testing.T, m, n *node, at filing.Place) {
 // network and IT's SdI have none; those of the others are taken away.
 func TestTheMatrixOfRestoresInCountriesWithoutAList(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"BE", "IT", "HU", "MX", "PL"} {
+	for _, code := range []string{"BE", "FR", "IT", "HU", "MX", "PL"} {
 		for _, drawn := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/series=%v", code, drawn), func(t *testing.T) {
 				t.Parallel()

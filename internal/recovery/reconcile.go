@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"time"
@@ -95,7 +96,12 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 	} else {
 		theirs, err = register.Registered(ctx, supplier, day, credentials)
 	}
-	if err != nil {
+	var used *country.Exhausted
+	switch {
+	case errors.As(err, &used):
+		return out, fault.New(fault.Unavailable, "nothing was compared: %v", used).
+			With(fault.Fault{Code: fault.AuthorityWait, Type: fault.TaxAuthority, Message: used.Error()})
+	case err != nil:
 		return out, fmt.Errorf("query the authority's documents: %w", err)
 	}
 	out.compare(ours, theirs)

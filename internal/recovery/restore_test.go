@@ -816,3 +816,43 @@ func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 		t.Error("it was never asked")
 	}
 }
+
+// An authority that grants no more questions is asked when it does: the supplier is
+// held meanwhile with the reason, and what a person compares says the same.
+func TestARestoredSupplierWaitsForWhatIsGranted(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	l := &listing{office: o}
+	var granted atomic.Bool
+	l.list = func(country.Day) ([]country.Entry, error) {
+		if granted.Load() {
+			return nil, nil
+		}
+		return nil, &country.Exhausted{Quota: "lists", Until: time.Now().Add(3 * time.Hour)}
+	}
+	n := newNode(t, dbtest.SQLite(t), l.Setup())
+	supplier := n.Supplier(officeCode, "s1")
+	must(t, n.Begin(t.Context(), country.Day{}))
+	stop := complete(n)
+	n.Start()
+	same(t, "held", holdOf(t, n, supplier), fault.Held)
+	id := n.File(invoice(officeCode, supplier, "t1"))
+	same(t, "failures", one[int64](t, n.DB, "SELECT max(failures) FROM restored_suppliers"), 0)
+	if trouble := one[string](t, n.DB, "SELECT max(trouble) FROM restored_suppliers"); !strings.Contains(trouble, "used up until") {
+		t.Errorf("the trouble is %q", trouble)
+	}
+	if due := one[int64](t, n.DB, "SELECT max(due_at) FROM restored_suppliers"); due < db.Micros(n.DB.Now().Add(2*time.Hour)) {
+		t.Error("it is asked again before more is granted")
+	}
+	_, err := n.Reconcile(t.Context(), filing.Place{Scope: client, Code: officeCode, SupplierID: supplier}, country.Day{Year: 2026, Month: time.March, Day: 4})
+	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "used up until") {
+		t.Errorf("comparing: %v", err)
+	}
+	granted.Store(true)
+	must(t, n.DB.Write(t.Context(), func(tx *db.Tx) error {
+		tx.Wake("restored_suppliers")
+		return tx.Exec("UPDATE restored_suppliers SET due_at = $1", db.Micros(tx.Now()))
+	}))
+	n.Succeeds(id)
+	stop()
+}

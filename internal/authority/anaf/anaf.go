@@ -16,10 +16,8 @@
 package anaf
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,17 +38,17 @@ const (
 )
 
 type double struct {
-	desk *authority.Desk
-	now  func() time.Time
+	desk    *authority.Desk
+	now     func() time.Time
+	endings authority.Endings
 
 	mu    sync.Mutex
-	asked map[string]int // number and ending → how often it has been obeyed
 	calls map[string]int // limits: call, day and subject
 }
 
 // New is ANAF behind a desk.
 func New(desk *authority.Desk) http.Handler {
-	a := &double{desk: desk, now: time.Now, asked: map[string]int{}, calls: map[string]int{}}
+	a := &double{desk: desk, now: time.Now, calls: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+rest+"upload", a.authorized(a.upload))
 	mux.HandleFunc("POST "+rest+"uploadb2c", a.authorized(a.upload))
@@ -60,21 +58,6 @@ func New(desk *authority.Desk) http.Handler {
 	mux.HandleFunc("/anaf-oauth2/v1/authorize", a.authorize)
 	mux.HandleFunc("POST /anaf-oauth2/v1/token", a.token)
 	return mux
-}
-
-// obeys reports whether an ending of a number asks for something now, which it
-// does so many times.
-func (a *double) obeys(number, ending string, times int) bool {
-	if !strings.HasSuffix(number, ending) {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.asked[number+ending] >= times {
-		return false
-	}
-	a.asked[number+ending]++
-	return true
 }
 
 // limit counts a call of the day, and refuses what is beyond it.
@@ -92,13 +75,7 @@ func (a *double) limit(w http.ResponseWriter, call, subject string, max int) boo
 
 // eroare answers an error as ANAF does: in JSON, with status 200.
 func eroare(w http.ResponseWriter, text string) {
-	writeJSON(w, http.StatusOK, map[string]string{"eroare": text, "titlu": "Lista Mesaje"})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a caller that left is nobody to tell
+	authority.WriteJSON(w, http.StatusOK, map[string]string{"eroare": text, "titlu": "Lista Mesaje"})
 }
 
 func writeXML(w http.ResponseWriter, build func(*xmltree.Writer)) {
@@ -111,7 +88,7 @@ func writeXML(w http.ResponseWriter, build func(*xmltree.Writer)) {
 
 // badRequest is the answer to a call that cannot be meant.
 func (a *double) badRequest(w http.ResponseWriter, text string) {
-	writeJSON(w, http.StatusBadRequest, map[string]any{"timestamp": a.now().Format("02-01-2006 15:04:05"), "status": 400,
+	authority.WriteJSON(w, http.StatusBadRequest, map[string]any{"timestamp": a.now().Format("02-01-2006 15:04:05"), "status": 400,
 		"error": "Bad Request", "message": text})
 }
 

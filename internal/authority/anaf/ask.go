@@ -75,7 +75,7 @@ func (a *double) download(w http.ResponseWriter, r *http.Request) {
 	known := false
 	if a.desk.Write(func(b *authority.Book) {
 		known = id == archiveID(index) && b.Load("entry/"+index, &e) && e.State != working
-		data = got(b, "data/"+index)
+		data = b.Text("data/" + index)
 	}) != nil {
 		return
 	}
@@ -160,10 +160,10 @@ func (a *double) list(w http.ResponseWriter, r *http.Request) {
 	messages := []map[string]string{}
 	if a.desk.Write(func(b *authority.Book) {
 		a.settle(b, cif)
-		for _, index := range strings.Fields(got(b, "sent/"+cif)) {
+		for _, index := range b.Words("sent/" + cif) {
 			var e entry
 			b.Load("entry/"+index, &e)
-			if e.At.Before(start.Add(-time.Second)) || e.At.After(end.Add(time.Second)) || a.obeys(e.Number, "-LAG", 3) {
+			if e.At.Before(start.Add(-time.Second)) || e.At.After(end.Add(time.Second)) || a.endings.Obey(e.Number, "-LAG", 3) {
 				continue
 			}
 			messages = append(messages, map[string]string{"data_creare": e.At.Format("200601021504"), "cif": cif,
@@ -179,6 +179,6 @@ func (a *double) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	shown := messages[(page-1)*pageSize : min(page*pageSize, len(messages))]
-	writeJSON(w, http.StatusOK, map[string]any{"mesaje": shown, "serial": "1234AA456", "cui": cif, "titlu": "Lista Mesaje disponibile",
+	authority.WriteJSON(w, http.StatusOK, map[string]any{"mesaje": shown, "serial": "1234AA456", "cui": cif, "titlu": "Lista Mesaje disponibile",
 		"numar_total_pagini": pages, "numar_inregistrari_in_pagina": len(shown), "index_pagina_curenta": page})
 }

@@ -68,7 +68,7 @@ func (a *double) authorize(w http.ResponseWriter, r *http.Request) {
 func (a *double) token(w http.ResponseWriter, r *http.Request) {
 	id, secret, basic := r.BasicAuth()
 	if !basic || id == "" || secret == "" || secret == "wrong" {
-		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+		authority.WriteJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
 	}
 	turn, ok := a.question(w)
@@ -102,9 +102,9 @@ func (a *double) token(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 	case !turn.End(w, r):
 	case !good:
-		writeJSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "unknown, invalid, or expired refresh token"})
+		authority.WriteJSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "unknown, invalid, or expired refresh token"})
 	default:
-		writeJSON(w, http.StatusOK, map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer",
+		authority.WriteJSON(w, http.StatusOK, map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer",
 			"expires_in": int(accessFor.Seconds())})
 	}
 }

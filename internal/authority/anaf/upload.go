@@ -80,10 +80,10 @@ func (a *double) upload(w http.ResponseWriter, r *http.Request) {
 	x := read(data, cif, standard)
 	x.judgeCall(query.Get("extern") == "DA", query.Get("autofactura") == "DA", strings.HasSuffix(r.URL.Path, "b2c"))
 	switch {
-	case a.obeys(x.number, "-LIMIT", 1):
+	case a.endings.Obey(x.number, "-LIMIT", 1):
 		a.refuse(w, "S-au facut deja 1000 apeluri de upload in ultimul minut")
 		return
-	case a.obeys(x.number, "-FIREWALL", 1):
+	case a.endings.Obey(x.number, "-FIREWALL", 1):
 		firewall(w)
 		return
 	}
@@ -116,21 +116,16 @@ func (a *double) take(b *authority.Book, x *arrival, step authority.Step) string
 	if step.Outcome == authority.Suspend {
 		e.Due = e.At.Add(step.Delay)
 		b.Keep("entry/"+index, e)
-		b.Put("pending/"+x.seller, strings.TrimSpace(got(b, "pending/"+x.seller)+" "+index))
+		b.AddWord("pending/"+x.seller, index)
 		return index
 	}
 	a.decide(b, index, x, step)
 	return index
 }
 
-func got(b *authority.Book, key string) string {
-	text, _ := b.Get(key)
-	return text
-}
-
 // keep gives an upload its index.
 func (a *double) keep(b *authority.Book, x *arrival, e entry) string {
-	n, _ := strconv.Atoi(got(b, "last"))
+	n, _ := strconv.Atoi(b.Text("last"))
 	index := strconv.Itoa(max(n, 5_000_000) + 1)
 	b.Put("last", index)
 	b.Put("data/"+index, base64.StdEncoding.EncodeToString(x.data))
@@ -168,22 +163,14 @@ func (a *double) decide(b *authority.Book, index string, x *arrival, step author
 		e.State = good
 		b.Register(authority.Registration{Supplier: x.seller, Number: x.number, SHA256: x.hash, AuthorityID: index, At: e.At,
 			Key: x.seller + "\x00" + x.number})
-		b.Put("sent/"+x.seller, strings.TrimSpace(got(b, "sent/"+x.seller)+" "+index))
+		b.AddWord("sent/"+x.seller, index)
 	}
 	b.Keep("entry/"+index, e)
 }
 
 // settle decides what is due of a company, once more than it was asked for.
 func (a *double) settle(b *authority.Book, cif string) {
-	var left []string
-	for _, index := range strings.Fields(got(b, "pending/"+cif)) {
-		if !a.mature(b, index) {
-			left = append(left, index)
-		}
-	}
-	if joined := strings.Join(left, " "); joined != got(b, "pending/"+cif) {
-		b.Put("pending/"+cif, joined)
-	}
+	b.KeepWords("pending/"+cif, func(index string) bool { return !a.mature(b, index) })
 }
 
 // mature decides an upload in work whose time has come; false: not yet.
@@ -207,7 +194,7 @@ func (a *double) mature(b *authority.Book, index string) bool {
 		b.Keep("entry/"+index, e)
 		return false
 	}
-	data, _ := base64.StdEncoding.DecodeString(got(b, "data/"+index))
+	data, _ := base64.StdEncoding.DecodeString(b.Text("data/" + index))
 	x := read(data, e.CIF, "")
 	a.decide(b, index, &x, step)
 	return true

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tributary/internal/authority"
 	"tributary/internal/country/taxid"
 )
 
@@ -69,7 +70,7 @@ func (a *double) searchLines(w http.ResponseWriter, r *http.Request) {
 	}
 	if siren, ok := filter(w, r); ok && turn.End(w, r) {
 		found := linesOf(siren)
-		writeJSON(w, http.StatusOK, map[string]any{"total_number_results": len(found), "results": found})
+		authority.WriteJSON(w, http.StatusOK, map[string]any{"total_number_results": len(found), "results": found})
 	}
 }
 
@@ -82,7 +83,7 @@ func (a *double) showLine(w http.ResponseWriter, r *http.Request) {
 	siren, _, _ := strings.Cut(code, "_")
 	for _, l := range linesOf(siren) {
 		if l.Address == code {
-			writeJSON(w, http.StatusOK, l)
+			authority.WriteJSON(w, http.StatusOK, l)
 			return
 		}
 	}
@@ -110,7 +111,7 @@ func (a *double) searchSIREN(w http.ResponseWriter, r *http.Request) {
 	}
 	if siren, ok := filter(w, r); ok && turn.End(w, r) {
 		found := unitsOf(siren)
-		writeJSON(w, http.StatusOK, map[string]any{"total_number_results": len(found), "results": found})
+		authority.WriteJSON(w, http.StatusOK, map[string]any{"total_number_results": len(found), "results": found})
 	}
 }
 
@@ -134,5 +135,5 @@ func (a *double) showUnit(w http.ResponseWriter, r *http.Request, siren, siret s
 		return
 	}
 	found[0].SIRET = siret
-	writeJSON(w, http.StatusOK, found[0])
+	authority.WriteJSON(w, http.StatusOK, found[0])
 }

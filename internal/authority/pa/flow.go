@@ -29,6 +29,8 @@ const (
 	typeInvoice = "CustomerInvoice"
 	typeStatus  = "CustomerInvoiceLC"
 	typeReport  = "MultiFlowReport"
+
+	syntaxStatus = "CDAR"
 )
 
 // detail is a reason of an acknowledgement.
@@ -84,7 +86,7 @@ func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived := read(file, info.Syntax)
-	if a.obeys(arrived.number, "-LIMIT", 1) {
+	if a.endings.Obey(arrived.number, "-LIMIT", 1) {
 		w.Header().Set("Retry-After", "2")
 		refuse(w, http.StatusTooManyRequests, "TOO_MANY_REQUESTS", "too many flows")
 		return
@@ -101,7 +103,7 @@ func (a *double) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if turn.End(w, r) {
 		answer.Ack, answer.Updated, answer.Type, answer.Direction = nil, time.Time{}, "", ""
-		writeJSON(w, http.StatusAccepted, answer)
+		authority.WriteJSON(w, http.StatusAccepted, answer)
 	}
 }
 
@@ -145,7 +147,7 @@ func form(w http.ResponseWriter, r *http.Request) (info shown, file []byte, ok b
 		return bad("the parts flowInfo (application/json) and file are needed")
 	}
 	switch {
-	case !slices.Contains([]string{"CII", "UBL", "FRR"}, info.Syntax):
+	case !slices.Contains([]string{"CII", "UBL", "FRR", syntaxStatus}, info.Syntax):
 		return bad("flowSyntax %q", info.Syntax)
 	case info.Name == "" || len(info.Tracking) > 36:
 		return bad("name is needed, trackingId has at most 36 characters")
@@ -164,20 +166,23 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	}
 	e, x := entry{shown: s.info, Org: s.org}, s.arrived
 	e.Type, e.Direction = typeInvoice, "Out"
-	if e.Syntax == "FRR" {
+	switch e.Syntax {
+	case "FRR":
 		e.Type = typeReport
+	case syntaxStatus:
+		e.Type = typeStatus
 	}
 	e.Ack = &acknowledgement{Status: ackPending}
 	a.keep(b, &e, s.file)
 	switch {
 	case step.Outcome == authority.Suspend:
-		e.Due, e.Wait = a.now().Add(step.Delay), 1 // instants of the book may run ahead of the clock
+		e.Due, e.Wait = a.now().Add(step.Delay), 1 // instants of flows run ahead of the clock
 	case strings.HasSuffix(x.number, "-WORKING"):
 		e.Wait = 2
 	}
 	if e.Wait > 0 {
 		b.Keep("flow/"+e.ID, e)
-		b.Put("pending/"+e.Org, strings.TrimSpace(got(b, "pending/"+e.Org)+" "+e.ID))
+		b.AddWord("pending/"+e.Org, e.ID)
 		return e.shown
 	}
 	a.decide(b, &e, x, step)
@@ -195,7 +200,7 @@ func (a *double) keep(b *authority.Book, e *entry, file []byte) {
 	b.Put("data/"+e.ID, base64.StdEncoding.EncodeToString(file))
 	b.Keep("flow/"+e.ID, e)
 	if e.Tracking != "" {
-		b.Put("track/"+e.Org+"/"+e.Tracking, strings.TrimSpace(got(b, "track/"+e.Org+"/"+e.Tracking)+" "+e.ID))
+		b.AddWord("track/"+e.Org+"/"+e.Tracking, e.ID)
 	}
 	list := e.Org + "/" + e.Type
 	var count int
@@ -207,7 +212,7 @@ func (a *double) keep(b *authority.Book, e *entry, file []byte) {
 // instant is now, and later than everything before.
 func (a *double) instant(b *authority.Book) time.Time {
 	now := a.now().UTC().Truncate(time.Millisecond)
-	last, err := time.Parse(time.RFC3339Nano, got(b, "clock"))
+	last, err := time.Parse(time.RFC3339Nano, b.Text("clock"))
 	if err == nil && !now.After(last) {
 		now = last.Add(time.Millisecond)
 	}
@@ -238,7 +243,7 @@ var laterStatus = regexp.MustCompile(`-(20[1-9]|21[0-3])$`)
 func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.Step) {
 	e.Due, e.Wait, e.Updated = time.Time{}, 0, a.instant(b)
 	var reasons []detail
-	for _, id := range strings.Fields(got(b, "track/"+e.Org+"/"+e.Tracking)) {
+	for _, id := range b.Words("track/" + e.Org + "/" + e.Tracking) {
 		var other entry
 		if id != e.ID && b.Load("flow/"+id, &other) && other.Ack.Status != ackError {
 			reasons = append(reasons, detail{"Error", "trackingId", "AlreadyExistingFlow", "the flow " + id + " has this trackingId"})
@@ -248,6 +253,9 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 		reasons = append(reasons, detail{"Error", "sha256", "ChecksumMismatch", "the file has another hash"})
 	}
 	reasons = append(reasons, x.unreadable...)
+	if e.Type == typeStatus && len(reasons) == 0 {
+		reasons = a.said(b, e, x, step)
+	}
 	if len(reasons) > 0 {
 		e.Ack = &acknowledgement{ackError, reasons}
 		b.Keep("flow/"+e.ID, e)
@@ -255,12 +263,18 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 	}
 	e.Ack = &acknowledgement{Status: ackOk}
 	b.Keep("flow/"+e.ID, e)
-	if e.Type == typeReport {
-		b.Register(authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted,
-			Key: "report/" + x.seller.siren + "/" + x.number})
-		return
+	r := authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted}
+	switch e.Type {
+	case typeReport:
+		r.Key = "report/" + x.seller.siren + "/" + x.number
+		b.Register(r)
+		a.administered(b, e, x, step)
+	case typeStatus:
+		r.Number, r.Key = x.id, "status/"+x.seller.siren+"/"+x.id
+		b.Register(r)
+	default:
+		a.judge(b, e, x, step)
 	}
-	a.judge(b, e, x, step)
 }
 
 // judge deposits an invoice, or rejects it.
@@ -287,9 +301,11 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 			a.say(b, x, asked[1], reasonsOf(asked[1]))
 		}
 	case x.buyer.siren == prompt:
-		b.Put("later/"+e.Org, strings.TrimSpace(got(b, "later/"+e.Org)+" "+e.ID+"=203="+stamp(e.Updated.Add(2*time.Second))+" "+
-			e.ID+"=205="+stamp(e.Updated.Add(4*time.Second))))
+		b.AddWord("later/"+e.Org, e.ID+"=203="+stamp(e.Updated.Add(2*time.Second)))
+		b.AddWord("later/"+e.Org, e.ID+"=205="+stamp(e.Updated.Add(4*time.Second)))
 	}
 }
+
+func stampDay(t time.Time) string { return t.UTC().Format("20060102") }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

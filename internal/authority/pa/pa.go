@@ -7,7 +7,10 @@
 // official rules those that everybody breaks first. As a platform does it takes
 // everything under a new flow and acknowledges it later; a tracking id that it has
 // already gets AlreadyExistingFlow. An invoice that is in order is deposited (200);
-// one that is not, or whose number is used, is rejected (213).
+// one that is not, or whose number is used, is rejected (213). Reports have the
+// official structure of flow 10; what the administration makes of one by its rules
+// and periods follows as a status (300, 301). Of statuses it takes 212, of an invoice
+// that it has deposited.
 //
 // Numbers that end in -WORKING are acknowledged when somebody asks for the third
 // time, those in -LIMIT meet a limit once, and one that ends in -201 to -213 gets
@@ -21,8 +24,6 @@ package pa
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/authority"
@@ -35,16 +36,14 @@ const (
 )
 
 type double struct {
-	desk *authority.Desk
-	now  func() time.Time
-
-	mu    sync.Mutex
-	asked map[string]int // number and ending → how often it has been obeyed
+	desk    *authority.Desk
+	now     func() time.Time
+	endings authority.Endings
 }
 
 // New is a platform behind a desk.
 func New(desk *authority.Desk) http.Handler {
-	a := &double{desk: desk, now: time.Now, asked: map[string]int{}}
+	a := &double{desk: desk, now: time.Now}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /oauth/token", a.token)
 	mux.HandleFunc("POST /v1/flows", a.authorized(a.submit))
@@ -59,30 +58,9 @@ func New(desk *authority.Desk) http.Handler {
 	return mux
 }
 
-// obeys reports whether an ending of a number asks for something now, which it
-// does so many times.
-func (a *double) obeys(number, ending string, times int) bool {
-	if !strings.HasSuffix(number, ending) {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.asked[number+ending] >= times {
-		return false
-	}
-	a.asked[number+ending]++
-	return true
-}
-
 // refuse answers an error of the interface.
 func refuse(w http.ResponseWriter, status int, code, text string) {
-	writeJSON(w, status, map[string]string{"errorCode": code, "errorMessage": text})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a caller that left is nobody to tell
+	authority.WriteJSON(w, status, map[string]string{"errorCode": code, "errorMessage": text})
 }
 
 // readJSON reads a body; false: it was refused.
@@ -103,11 +81,6 @@ func (a *double) question(w http.ResponseWriter) (authority.Turn, bool) {
 // healthy serves the healthcheck.
 func (a *double) healthy(w http.ResponseWriter, r *http.Request) {
 	if turn, ok := a.question(w); ok && turn.End(w, r) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "UP"})
+		authority.WriteJSON(w, http.StatusOK, map[string]string{"status": "UP"})
 	}
-}
-
-func got(b *authority.Book, key string) string {
-	text, _ := b.Get(key)
-	return text
 }

@@ -30,9 +30,15 @@ type arrival struct {
 	earlier                                   int // documents before, with their days
 	hash                                      string
 	unreadable                                []detail
+
+	of       span     // of a report
+	wrong    []flaw   // with a report, for the administration
+	id, code string   // of a status
+	amounts  []string // of a status, by its rates
 }
 
 const (
+	spaceStatus = spaceAggregates + "CrossDomainAcknowledgementAndResponse:100"
 	spaceCII    = spaceAggregates + "CrossIndustryInvoice:100"
 	spaceUBL    = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"
 	spaceCredit = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2"
@@ -57,6 +63,8 @@ func read(file []byte, syntax string) arrival {
 	switch {
 	case syntax == "FRR":
 		return x.report(root)
+	case syntax == syntaxStatus && root.Is(spaceStatus, "CrossDomainAcknowledgementAndResponse"):
+		x.status(root)
 	case syntax == "CII" && root.Is(spaceCII, "CrossIndustryInvoice"):
 		if flaw := official.CII.Schema().First(root); flaw != nil {
 			return fail("InvalidSchema", "%v", flaw)
@@ -71,16 +79,6 @@ func read(file []byte, syntax string) arrival {
 		return fail("FlowTypeError", "{%s}%s is not of the syntax %s", root.Space, root.Local, syntax)
 	}
 	return x
-}
-
-// report reads a file of flow 10, whose root is Report.
-func (x *arrival) report(root *xmltree.Element) arrival {
-	head := root.At("ReportDocument")
-	x.number, x.seller.siren = head.Value("Id"), head.Value("Issuer", "Id")
-	if root.Local != "Report" || x.number == "" || len(x.number) > 50 {
-		x.unreadable = append(x.unreadable, detail{"Error", "file", "InvalidSchema", "a report has the root Report with ReportDocument/Id"})
-	}
-	return *x
 }
 
 func (x *arrival) cii(root *xmltree.Element) {

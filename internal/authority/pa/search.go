@@ -49,12 +49,16 @@ func (a *double) search(w http.ResponseWriter, r *http.Request) {
 	if a.desk.Write(func(b *authority.Book) {
 		a.mature(b, org)
 		types := where.Type
-		if len(types) == 0 {
+		switch {
+		case len(types) > 0:
+		case slices.Equal(where.Direction, []string{"In"}):
+			types = []string{typeStatus} // nobody sends anything else here
+		default:
 			types = []string{typeInvoice, typeReport, typeStatus}
 		}
 		var ids []string
 		if where.Tracking != "" {
-			ids = strings.Fields(got(b, "track/"+org+"/"+where.Tracking))
+			ids = b.Words("track/" + org + "/" + where.Tracking)
 		} else {
 			for _, kind := range types {
 				ids = append(ids, a.after(b, org+"/"+kind, where.After)...)
@@ -72,7 +76,7 @@ func (a *double) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slices.SortStableFunc(results, func(x, y shown) int { return x.Updated.Compare(y.Updated) })
-	writeJSON(w, http.StatusOK, map[string]any{"limit": body.Limit, "filters": where, "results": results[:min(body.Limit, len(results))]})
+	authority.WriteJSON(w, http.StatusOK, map[string]any{"limit": body.Limit, "filters": where, "results": results[:min(body.Limit, len(results))]})
 }
 
 // after lists flows of a kind from the first that may have changed after an
@@ -84,43 +88,31 @@ func (a *double) after(b *authority.Book, list string, since time.Time) (ids []s
 	if strings.HasSuffix(list, "/"+typeStatus) {
 		first = sort.Search(count, func(n int) bool {
 			var e entry
-			b.Load("flow/"+got(b, fmt.Sprintf("list/%s/%d", list, n)), &e)
+			b.Load("flow/"+b.Text(fmt.Sprintf("list/%s/%d", list, n)), &e)
 			return e.Updated.After(since)
 		})
 	}
 	for n := first; n < count && len(ids) < 2*limitMax; n++ {
-		ids = append(ids, got(b, fmt.Sprintf("list/%s/%d", list, n)))
+		ids = append(ids, b.Text(fmt.Sprintf("list/%s/%d", list, n)))
 	}
 	return ids
 }
 
 // mature decides what waits for being asked about, and says what is due.
 func (a *double) mature(b *authority.Book, org string) {
-	var left []string
-	for _, id := range strings.Fields(got(b, "pending/"+org)) {
-		if !a.ask(b, id) {
-			left = append(left, id)
-		}
-	}
-	if joined := strings.Join(left, " "); joined != got(b, "pending/"+org) {
-		b.Put("pending/"+org, joined)
-	}
-	left = nil
-	for _, due := range strings.Fields(got(b, "later/"+org)) {
+	b.KeepWords("pending/"+org, func(id string) bool { return !a.ask(b, id) })
+	b.KeepWords("later/"+org, func(due string) bool {
 		parts := strings.SplitN(due, "=", 3)
 		at, err := time.Parse(time.RFC3339Nano, parts[2])
 		if err != nil || a.now().Before(at) {
-			left = append(left, due)
-			continue
+			return true
 		}
 		if x, ok := arrivalOf(b, parts[0]); ok {
 			x.org = org
 			a.say(b, &x, parts[1], nil)
 		}
-	}
-	if joined := strings.Join(left, " "); joined != got(b, "later/"+org) {
-		b.Put("later/"+org, joined)
-	}
+		return false
+	})
 }
 
 // ask counts a question about a flow that waits, and decides it when it has
@@ -151,7 +143,7 @@ func arrivalOf(b *authority.Book, id string) (arrival, bool) {
 	if !b.Load("flow/"+id, &e) {
 		return arrival{}, false
 	}
-	file, err := base64.StdEncoding.DecodeString(got(b, "data/"+id))
+	file, err := base64.StdEncoding.DecodeString(b.Text("data/" + id))
 	return read(file, e.Syntax), err == nil
 }
 
@@ -169,7 +161,7 @@ func (a *double) show(w http.ResponseWriter, r *http.Request) {
 		if known = b.Load("flow/"+id, &e) && e.Org == r.Header.Get("Organization-Id"); known {
 			a.mature(b, e.Org)
 			b.Load("flow/"+id, &e)
-			file, _ = base64.StdEncoding.DecodeString(got(b, "data/"+id))
+			file, _ = base64.StdEncoding.DecodeString(b.Text("data/" + id))
 		}
 	}) != nil || !turn.End(w, r) {
 		return
@@ -181,7 +173,7 @@ func (a *double) show(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(file) // a caller that left is nobody to tell
 	case kind == "Metadata":
-		writeJSON(w, http.StatusOK, e.shown)
+		authority.WriteJSON(w, http.StatusOK, e.shown)
 	default:
 		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "docType "+kind)
 	}

@@ -25,6 +25,7 @@ var statuses = map[string]spoken{
 	"208": {"Suspendue", "39", "23", true}, "209": {"Complétée", "37", "23", true},
 	"210": {"Refusée", "8", "23", true}, "211": {"Paiement transmis", "47", "23", true},
 	"212": {"Encaissée", "47", "23", false}, "213": {"Rejetée", "8", "305", false},
+	"300": {"Déposée", "10", "305", false}, "301": {"Rejetée", "8", "305", false}, // of reports, by the administration
 }
 
 // reasonsOf are what the double says of statuses that need a reason.
@@ -45,7 +46,7 @@ func reasonsOf(code string) []flaw {
 // say puts a status into the mailbox of the seller: a flow with a message (CDAR).
 func (a *double) say(b *authority.Book, x *arrival, code string, why []flaw) {
 	e := entry{Org: x.org}
-	e.Type, e.Direction, e.Syntax, e.Rule, e.Ack = typeStatus, "In", "CDAR", "B2B", &acknowledgement{Status: ackOk}
+	e.Type, e.Direction, e.Syntax, e.Rule, e.Ack = typeStatus, "In", syntaxStatus, "B2B", &acknowledgement{Status: ackOk}
 	e.Name = fmt.Sprintf("%s_%s.xml", x.number, code)
 	var n int
 	b.Load("statuses", &n)
@@ -128,7 +129,7 @@ func (x *arrival) about(w pen, code string, why []flaw, at string) {
 	w.Start("ram:ReferenceReferencedDocument")
 	w.Leaf("ram:IssuerAssignedID", x.number)
 	w.Leaf("ram:StatusCode", status.code)
-	w.Leaf("ram:TypeCode", x.kind)
+	w.Maybe("ram:TypeCode", x.kind)
 	w.moment("ram:ReceiptDateTime", at, "udt:DateTimeString", "204")
 	w.moment("ram:FormattedIssueDateTime", x.day, "qdt:DateTimeString", "102")
 	w.Leaf("ram:ProcessConditionCode", code)

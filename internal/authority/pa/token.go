@@ -23,10 +23,10 @@ func (a *double) token(w http.ResponseWriter, r *http.Request) {
 	id, _ = url.QueryUnescape(id)
 	switch {
 	case r.PostFormValue("grant_type") != "client_credentials":
-		writeJSON(w, http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"})
+		authority.WriteJSON(w, http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"})
 		return
 	case id == "" || secret == "" || secret == "wrong":
-		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+		authority.WriteJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
 	}
 	text := rand.Text()
@@ -35,7 +35,7 @@ func (a *double) token(w http.ResponseWriter, r *http.Request) {
 	}) != nil || !turn.End(w, r) {
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"access_token": text, "token_type": "Bearer", "expires_in": int(tokenFor.Seconds())})
+	authority.WriteJSON(w, http.StatusOK, map[string]any{"access_token": text, "token_type": "Bearer", "expires_in": int(tokenFor.Seconds())})
 }
 
 // authorized lets a call with a good token through.
@@ -44,7 +44,7 @@ func (a *double) authorized(next http.HandlerFunc) http.HandlerFunc {
 		text, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		good := false
 		a.desk.Read(func(b *authority.Book) {
-			ends, err := time.Parse(time.RFC3339Nano, got(b, "token/"+text))
+			ends, err := time.Parse(time.RFC3339Nano, b.Text("token/"+text))
 			good = err == nil && a.now().Before(ends)
 		})
 		if !bearer || !good {

@@ -145,6 +145,7 @@ const (
 	syntaxUBL = "UBL"
 
 	syntaxReport = "FRR"
+	syntaxStatus = "CDAR"
 )
 
 // whole is a draft with the customer of the document it corrects, where it names none.
@@ -160,6 +161,9 @@ func whole(in *country.Draft) transaction.Transaction {
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if in.Period != nil {
 		return ch.report(&in)
+	}
+	if in.Transaction.Kind == transaction.PaymentReport {
+		return ch.collection(&in)
 	}
 	if err := country.Preparable(&in, func() []fault.Fault { return nil }, "France has no document for the operation",
 		"an invoice that the platform has cannot be cancelled; use a credit"); err != nil {
@@ -221,6 +225,9 @@ func structured(in country.Issue) (*country.Structured, error) {
 		var x extra
 		if err := in.Filing.Carried(&x); err != nil {
 			return nil, err
+		}
+		if x.Syntax == syntaxReport || x.Syntax == syntaxStatus {
+			return &country.Structured{Format: in.Filing.Format, Content: in.Filing.Report, Name: x.Syntax}, nil
 		}
 		return hybrid(&country.Structured{Format: in.Filing.Format, Content: in.Filing.Report, Name: x.Syntax, Rounding: x.Rounding,
 			TaxedBySum: x.TaxedBySum}), nil

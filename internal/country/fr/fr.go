@@ -52,9 +52,6 @@ const (
 	secretPlatformName = "platform_name"
 )
 
-// platformUnknown stands in reports for the number of a platform that nobody has set.
-const platformUnknown = "0000"
-
 // Values of the settings.
 const (
 	formatFacturX = "FACTURX"
@@ -99,11 +96,11 @@ func Pack() country.Pack {
 	p.Imprint = imprint(p.Imprint)
 	p.Files = country.Filed{Of: filed}
 	p.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
-		{Name: secretClient, Description: "Client id of this service at the platform (OAuth2, client credentials)"},
-		{Name: secretClientSecret, Description: "Client secret of this service at the platform"},
+		{Name: secretClient, Description: "Client id of this service at the platform (OAuth2, client credentials)", Simulated: "simulated"},
+		{Name: secretClientSecret, Description: "Client secret of this service at the platform", Simulated: "simulated"},
 		{Name: secretToken, Description: "Where the platform gives tokens; empty: /oauth/token below the address."},
 		{Name: secretDirectory, Description: "Where the platform's directory is (XP Z12-013, annex B); empty: below the address."},
-		{Name: secretPlatform, Description: "The platform's registration number, four digits: reports name it as their sender."},
+		{Name: secretPlatform, Description: "The platform's registration number, four digits: reports name it as their sender.", Simulated: "0001"},
 		{Name: secretPlatformName, Description: "The platform's name in reports."},
 	}}
 	return p
@@ -148,6 +145,8 @@ func facts() country.Facts {
 		},
 		Corrections: []country.Correction{
 			{Kind: transaction.Adjustment, Deadline: "no deadline at the platform"}, {Kind: transaction.Credit, Deadline: "no deadline at the platform"},
+			{Kind: transaction.PaymentReport,
+				Deadline: "with the report of its period (tributary periods), or as a status of the invoice: services whose VAT is owed when they are paid"},
 			{Kind: transaction.Backfill},
 		},
 		Credentials: []string{},
@@ -163,6 +162,7 @@ func facts() country.Facts {
 			"A SIREN is read from entity_number (SIREN or SIRET), from a VAT number, or from an address of scheme 0225.",
 			"A sale goes to the platform as an invoice (B2B) when the customer is a business whose address is in France, overseas departments included.",
 			"Other sales are gathered (CGI, art. 290): those to consumers by day, currency and category, those to businesses abroad one by one; a business in no directory is told like a consumer.",
+			"A payment of services whose VAT is owed when they are paid is a status (212) of an invoice that the platform has; of other sales it is reported by period, with the day, by rate.",
 			"The processing frame (BT-23) is B of goods, S of services, M of both; 1 of what is to be paid, 2 of what is paid.",
 		}, country.DerivationRules()...),
 		Obligations: []country.Obligation{

@@ -1,7 +1,6 @@
 package fr_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -154,5 +153,3 @@ func german() *transaction.Party {
 	b.EntityNumber, b.TaxNumber = "", "DE136695976"
 	return b
 }
-
-var nobody = &http.Client{}

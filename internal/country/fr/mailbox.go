@@ -15,7 +15,8 @@ const (
 	lookFirst = 30 * 24 * time.Hour
 )
 
-// fetch asks a platform for the statuses of a company's invoices.
+// fetch asks a platform for the statuses of a company's invoices and reports. No type
+// of flow is published for those of reports, so every message of a life cycle is read.
 func fetch() *country.Fetch {
 	return &country.Fetch{Every: lookEvery, Timeout: 40 * time.Second, Look: look}
 }
@@ -81,7 +82,7 @@ func (ch *channel) look(ctx context.Context, in country.Inquiry) (got country.Fe
 		after = ch.now().Add(-lookFirst)
 	}
 	own := company(&in.Supplier)
-	page, err := ch.search(ctx, own.siren, condition{After: &after, Type: []string{flowStatus}, Direction: []string{directionIn}}, in.Credentials)
+	page, err := ch.search(ctx, own.siren, condition{After: &after, Direction: []string{directionIn}}, in.Credentials)
 	if err != nil {
 		return got, err
 	}
@@ -95,6 +96,10 @@ func (ch *channel) look(ctx context.Context, in country.Inquiry) (got country.Fe
 		if len(got.Messages) >= in.Limit {
 			got.More = true
 			break
+		}
+		if one.Syntax != syntaxStatus { // an invoice that somebody sent
+			at = at.behind(one)
+			continue
 		}
 		s, err := ch.status(ctx, own.siren, one.ID, in.Credentials)
 		if err != nil {

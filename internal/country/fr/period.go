@@ -2,6 +2,8 @@ package fr
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,8 +23,11 @@ func periods() *country.Periods {
 // gather says what a sale, or what corrects one, contributes to the report of its
 // own day. What corrects an invoice of the platform is a document of the platform.
 func gather(in country.Draft) (*country.Gathered, error) {
-	if in.Transaction.Kind == transaction.Period {
+	switch in.Transaction.Kind {
+	case transaction.Period:
 		return nil, nil
+	case transaction.PaymentReport:
+		return gatherPayment(&in)
 	}
 	t := whole(&in)
 	known, err := readLearned(in.Learned)
@@ -38,8 +43,7 @@ func gather(in country.Draft) (*country.Gathered, error) {
 	}
 	t.Items = country.ClassifyTaxes(facts(), country.Case{Transaction: &t, Totals: in.Totals, Now: in.Now})
 	in.Transaction = t
-	rules := ereport.Rules{Untaxed: franchise(&in.Supplier)}
-	rules.Debits, _ = in.Supplier.Settings[settingDebits].(bool)
+	rules := rulesOf(&in.Supplier)
 	sign := int64(1)
 	if t.Kind == transaction.Credit {
 		sign = -1
@@ -109,17 +113,38 @@ func abroad(t *transaction.Transaction) ereport.Party {
 	return ereport.Abroad(b, code, code != "MC" && territory.Of(home, b, t.Date, true).Union)
 }
 
-// report writes the report of a period. It is the platform that hands it on.
+// platformNumber is how platforms are registered (G6.22).
+var platformNumber = regexp.MustCompile(`^[0-9]{4}$`)
+
+// transmitted is why a first report of a period is refused that the administration
+// has, as after a restored backup.
+const transmitted = "REJ_UNI"
+
+// report writes the report of a period. It is the platform that hands it on, and its
+// number stands in the report: without it the report waits for the operator.
 func (ch *channel) report(in *country.Draft) (country.Filing, error) {
+	platform, err := ch.at.Secret(country.Credentials{}, secretPlatform)
+	if err == nil && !platformNumber.MatchString(platform) {
+		err = country.Unidentified(fmt.Errorf("%s is not four digits", secretPlatform))
+	}
+	if err != nil {
+		return country.Filing{}, err
+	}
 	own := company(&in.Supplier)
-	named := ch.at.Identity.Secrets
-	head := ereport.Head{At: in.Now, Where: in.Location, Platform: cmp.Or(named[secretPlatform], platformUnknown),
-		Name: cmp.Or(named[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName}
+	head := ereport.Head{At: in.Now, Where: in.Location, Platform: platform,
+		Name: cmp.Or(ch.at.Identity.Secrets[secretPlatformName], "Plateforme agréée"), SIREN: own.siren, Company: in.Supplier.LegalName,
+		There: strings.Contains(in.Period.Refused, transmitted)}
 	text, err := ereport.Write(head, in.Period)
 	if err != nil {
 		return country.Filing{}, err
 	}
 	f, err := in.Filing(text, in.Period.Number, own.siren, extra{Syntax: syntaxReport, Name: in.Period.Number + ".xml", Rule: "NotApplicable"})
 	f.DedupeKey = tracking(in.OperationID)
+	f.Aliases = []string{reportAlias(own.siren, head.ID(in.Period.Number))}
 	return f, err
+}
+
+// reportAlias is how statuses speak of a report.
+func reportAlias(siren, id string) string {
+	return strings.Join([]string{"fr", siren, "report", id}, "|")
 }

@@ -17,6 +17,8 @@ const spaceStatus = "urn:un:unece:uncefact:data:standard:CrossDomainAcknowledgem
 const (
 	deposited = "200"
 	rejected  = "213"
+
+	reportRefused = "301" // by the administration, of a report
 )
 
 // meaning is what a status of an invoice says (external specifications 3.2, § 3.6.4).
@@ -40,6 +42,8 @@ var meanings = map[string]meaning{
 	"210": {"Refusée", "the buyer refuses the invoice: book an internal credit note, and do not send it", country.FromBuyer, country.Problem},
 	"211": {"Paiement transmis", "the buyer has ordered the payment", country.FromBuyer, country.Info},
 	"212": {"Encaissée", "the payment was received", country.FromPlatform, country.Info},
+	"300": {"Déposée", "the administration has the report", country.FromAuthority, country.Info},
+	"301": {"Rejetée", "the administration refuses the report", country.FromAuthority, country.Problem},
 	"213": {"Rejetée", "a platform rejects the invoice: book an internal credit note, and do not send it", country.FromPlatform, country.Problem},
 }
 
@@ -70,6 +74,9 @@ func readStatus(text []byte) (*status, error) {
 	s := &status{id: doc.Root.Value("ExchangedDocument", "ID"), code: about.Value("ProcessConditionCode"),
 		siren: about.Value("IssuerTradeParty", "GlobalID"), text: text}
 	s.handle = alias(s.siren, about.Value("TypeCode"), about.Value("IssuerAssignedID"), about.Value("FormattedIssueDateTime", "DateTimeString"))
+	if strings.HasPrefix(s.code, "3") { // of a report, not of an invoice
+		s.handle = reportAlias(s.siren, about.Value("IssuerAssignedID"))
+	}
 	s.at, err = time.ParseInLocation("20060102150405", doc.Root.Value("AcknowledgementDocument", "IssueDateTime", "DateTimeString"), paris())
 	if s.id == "" || s.siren == "" || about.Value("IssuerAssignedID") == "" || err != nil {
 		return nil, nil
@@ -99,7 +106,8 @@ func (s *status) news() []country.News {
 	if why := s.said(); why != "" {
 		words += "; " + why
 	}
-	return []country.News{{Key: "cdv/" + s.id, At: s.at, Code: s.code, Name: m.name, Source: m.source, Severity: m.severity, Message: words}}
+	return []country.News{{Key: "cdv/" + s.id, At: s.at, Code: s.code, Name: m.name, Source: m.source, Severity: m.severity, Message: words,
+		Refuses: s.code == reportRefused}}
 }
 
 // receipt is what a status decides, beside what it tells.

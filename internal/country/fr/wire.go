@@ -63,6 +63,7 @@ type flow struct {
 	Updated   time.Time `json:"updatedAt"`
 	Type      string    `json:"flowType"`
 	Direction string    `json:"flowDirection"`
+	Syntax    string    `json:"flowSyntax"`
 	Ack       struct {
 		Status  string   `json:"status"`
 		Details []detail `json:"details"`
@@ -176,7 +177,7 @@ func (ch *channel) submit(ctx context.Context, f country.Filing, c country.Crede
 		return got, nil, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 	}
 	info := flowInfo{Syntax: x.Syntax, Name: x.Name, Rule: x.Rule, Tracking: f.DedupeKey, SHA256: f.SHA256}
-	if x.Syntax != syntaxReport {
+	if x.Syntax == syntaxCII || x.Syntax == syntaxUBL {
 		info.Profile = "CIUS"
 	}
 	body, kind, err := parts(info, f.Report)

@@ -3,7 +3,6 @@ package fr_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,18 +18,6 @@ import (
 	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
-
-func explain(err error) string {
-	var told *fault.Error
-	if errors.As(err, &told) {
-		text := told.Error()
-		for _, f := range told.Faults {
-			text += "\n" + f.Field + ": " + f.Message
-		}
-		return text
-	}
-	return err.Error()
-}
 
 func TestEverydaySituations(t *testing.T) {
 	t.Parallel()
@@ -78,16 +65,8 @@ func (f *front) count(call string) int {
 // beside is the double, with a front before it.
 func beside(t *testing.T) (*front, country.Endpoint) {
 	t.Helper()
-	doubles, err := country.NewSimulators(t.TempDir(), pack())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &front{next: doubles, calls: map[string]int{}}
-	server := httptest.NewServer(f)
-	t.Cleanup(func() { server.Close(); _ = doubles.Close() })
-	client := server.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return f, country.Endpoint{BaseURL: server.URL + "/fr", HTTP: client, Simulated: true}
+	f := &front{calls: map[string]int{}}
+	return f, packtest.Fronted(t, pack(), func(next http.Handler) http.Handler { f.next = next; return f })
 }
 
 func send(t *testing.T, ch country.Channel, f country.Filing) country.Receipt {
@@ -105,15 +84,15 @@ func TestTokensAreFetchedAnewOnce(t *testing.T) {
 	t.Parallel()
 	calls, at := beside(t)
 	ch := open(t, at)
-	if r := send(t, ch, prepared(t, ch, invoice("TK-1"))); r.Outcome != country.Pending || calls.count("POST token") != 1 {
+	if r := send(t, ch, packtest.Prepared(t, ch, invoice("TK-1"))); r.Outcome != country.Pending || calls.count("POST token") != 1 {
 		t.Fatalf("%+v with %d tokens", r, calls.count("POST token"))
 	}
 	calls.denies(1)
-	if r := send(t, ch, prepared(t, ch, invoice("TK-2"))); r.Outcome != country.Pending || calls.count("POST token") != 2 {
+	if r := send(t, ch, packtest.Prepared(t, ch, invoice("TK-2"))); r.Outcome != country.Pending || calls.count("POST token") != 2 {
 		t.Errorf("%+v with %d tokens", r, calls.count("POST token"))
 	}
 	calls.denies(2)
-	f := prepared(t, ch, invoice("TK-3"))
+	f := packtest.Prepared(t, ch, invoice("TK-3"))
 	if _, err := ch.Send(t.Context(), []country.Filing{f}, credentials()); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
 		t.Errorf("twice refused: %v", err)
 	}
@@ -144,7 +123,7 @@ func TestALostFlowIsAdopted(t *testing.T) {
 	t.Parallel()
 	_, at := beside(t)
 	ch := open(t, at)
-	f := prepared(t, ch, invoice("LOST-1"))
+	f := packtest.Prepared(t, ch, invoice("LOST-1"))
 	if r, err := ch.Find(t.Context(), f, credentials()); err != nil || r.Outcome != country.Absent {
 		t.Fatalf("before: %+v %v", r, err)
 	}
@@ -165,11 +144,11 @@ func TestThePlatformTakesItsTime(t *testing.T) {
 	t.Parallel()
 	_, at := beside(t)
 	ch := open(t, at)
-	f := prepared(t, ch, invoice("W-LIMIT"))
+	f := packtest.Prepared(t, ch, invoice("W-LIMIT"))
 	if r := send(t, ch, f); r.Outcome != country.NotTaken || r.Wait != 2*time.Second {
 		t.Errorf("%+v", r)
 	}
-	f = prepared(t, ch, invoice("W-WORKING"))
+	f = packtest.Prepared(t, ch, invoice("W-WORKING"))
 	r := send(t, ch, f)
 	for n, want := range []country.Outcome{country.Pending, country.Pending, country.Accepted} {
 		got, err := ch.Poll(t.Context(), f, r, credentials())
@@ -185,7 +164,7 @@ func TestLaterStatusesAreNews(t *testing.T) {
 	_, at := beside(t)
 	ch := open(t, at)
 	for ending, want := range map[string]country.Severity{"205": country.Info, "207": country.Caution, "210": country.Problem, "213": country.Problem} {
-		f := prepared(t, ch, invoice("N-"+ending))
+		f := packtest.Prepared(t, ch, invoice("N-"+ending))
 		r := send(t, ch, f)
 		if got, err := ch.Poll(t.Context(), f, r, credentials()); err != nil || got.Outcome != country.Accepted || got.Format != "XML" {
 			t.Fatalf("%s: %+v %v", ending, got.Outcome, err)
@@ -267,5 +246,185 @@ func TestTheOfficialSamplesOfStatusesAreRead(t *testing.T) {
 		if code != "200" && (len(news) != 1 || news[0].Name == "" || news[0].At.IsZero()) {
 			t.Errorf("%s: %+v", filepath.Base(path), news)
 		}
+	}
+}
+
+// A report names the platform: without its number, or with one that is none, nothing
+// is made, and it is the operator who is asked.
+func TestAReportWaitsForThePlatformsNumber(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	for number, want := range map[string]bool{"": false, "12": false, "12345": false, "A123": false, "0042": true} {
+		at.Identity.Secrets = map[string]string{"client_id": "operator", "client_secret": "secret"}
+		if number != "" {
+			at.Identity.Secrets["platform_number"] = number
+		}
+		f, err := open(t, at).Prepare(reported(t, coffee("PN-1", person())))
+		switch {
+		case want && (err != nil || !strings.Contains(string(f.Report), `schemeId="0238">0042<`)):
+			t.Errorf("%q: %v\n%s", number, err, f.Report)
+		case !want && (!errors.Is(err, country.ErrNoIdentity) || !strings.Contains(err.Error(), "platform_number")):
+			t.Errorf("%q: %v", number, err)
+		}
+	}
+}
+
+// reported is the report of the period of one sale.
+func reported(t *testing.T, sale country.Draft) country.Draft {
+	t.Helper()
+	g, err := pack().Periods.Gather(sale)
+	if err != nil {
+		t.Fatal(packtest.Explain(err))
+	}
+	sum, err := pack().Periods.Sum(func(yield func(country.PeriodSale, error) bool) {
+		yield(country.PeriodSale{TransactionID: sale.Transaction.ID, Data: g.Data}, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return country.Draft{OperationID: "report", Transaction: transaction.Transaction{Kind: transaction.Period}, Supplier: sale.Supplier,
+		Location: packtest.Zone("Europe/Paris"), Now: day, Period: &country.Period{Span: g.Span, Number: "T20261001-EUR-1", Sum: sum, Count: 1}}
+}
+
+// paymentOf is money received for a sale.
+func paymentOf(number string, amount int64, sales ...country.Draft) country.Draft {
+	d := draft(number, nil)
+	d.Transaction.Kind, d.Transaction.Items, d.Transaction.Customer = transaction.PaymentReport, nil, nil
+	d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: amount, Date: "2026-11-08"}}
+	for _, s := range sales {
+		d.Shares = append(d.Shares, country.Share{Amount: amount, Original: country.Original{Transaction: s.Transaction, Totals: s.Totals}})
+	}
+	return d
+}
+
+// What was paid of an invoice is a status by rate (212), which the platform takes once
+// it has the invoice, up to what the invoice comes to.
+func TestMoneyForAnInvoiceIsAStatus(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	ch := open(t, at)
+	sold := draft("PAID-1", business(), item("Pièces", 1, 10000, vat("20")), service(item("Pose", 1, 10000, vat("10"))), service(item("Conseil", 1, 5000, vat("20"))))
+	invoice := packtest.Prepared(t, ch, sold)
+	pay := func(number string, amount int64) country.Filing {
+		t.Helper()
+		d := paymentOf(number, amount, sold)
+		d.OperationID, d.Shares[0].Report = "op-"+number, invoice.Report
+		if g, err := pack().Periods.Gather(d); g != nil || err != nil {
+			t.Fatalf("gathered: %+v %v", g, err)
+		}
+		return packtest.Prepared(t, ch, d)
+	}
+	whole := sold.Totals.Gross
+	early := pay("P-0", whole)
+	r := send(t, ch, early)
+	if r, err := ch.Poll(t.Context(), early, r, credentials()); err != nil || r.Outcome != country.Rejected || !strings.Contains(r.Faults[0].Message, "InvoiceLCStatusError") {
+		t.Errorf("before the invoice: %+v %v", r.Faults, err)
+	}
+	if r, err := ch.Poll(t.Context(), invoice, send(t, ch, invoice), credentials()); err != nil || r.Outcome != country.Accepted {
+		t.Fatal(r.Faults, err)
+	}
+	half := pay("P-1", whole/2)
+	for _, want := range []string{">PAID-1<", ">380<", "20261007", ">212<", ">Encaissée<", ">552100554<", `>9998<`, ">10<", ">20<", "20261108120000",
+		`currencyID="EUR">55.00<`, `currencyID="EUR">30.00<`} {
+		if !strings.Contains(string(half.Report), want) {
+			t.Errorf("%s is not in %s", want, half.Report)
+		}
+	}
+	got, err := ch.Poll(t.Context(), half, send(t, ch, half), credentials())
+	if err != nil || got.Outcome != country.Accepted || got.AuthorityID1 == "" {
+		t.Errorf("%+v %v", got, err)
+	}
+	found, err := ch.Find(t.Context(), half, credentials())
+	if err != nil || found.Outcome != country.Accepted || found.AuthorityID1 != got.AuthorityID1 {
+		t.Errorf("looked up: %+v %v", found, err)
+	}
+	much := pay("P-2", 4*whole)
+	if r, err := ch.Poll(t.Context(), much, send(t, ch, much), credentials()); err != nil || r.Outcome != country.Rejected || !strings.Contains(r.Faults[0].Message, "InvoiceLCAmountError") {
+		t.Errorf("too much: %+v %v", r.Faults, err)
+	}
+}
+
+// Money for what was reported is reported, by the day of its coming; what needs no
+// report, or no report alone, is refused and says why.
+func TestMoneyForWhatWasReportedIsReported(t *testing.T) {
+	t.Parallel()
+	haircut := draft("PB-1", person(), service(item("Coupe", 1, 3000, packtest.VAT("20", transaction.Included))))
+	abroad := with(draft("PI-1", german(), service(item("Formation à Paris", 1, 10000, vat("20")))), func(*country.Draft) {})
+	g, err := pack().Periods.Gather(paymentOf("P-1", 3000, haircut))
+	if err != nil {
+		t.Fatal(packtest.Explain(err))
+	}
+	if g.Span.Report != "payments" || g.Span.First.Format(time.DateOnly) != "2026-11-01" || g.Gross != 3000 || !strings.Contains(string(g.Data), `"paid":[{"day":"20261108"`) {
+		t.Errorf("%+v %s", g.Span, g.Data)
+	}
+	if g, err = pack().Periods.Gather(paymentOf("P-2", 12000, abroad)); err != nil || !strings.Contains(string(g.Data), `"settled":[{"number":"PI-1"`) {
+		t.Errorf("abroad: %+v %v", g, err)
+	}
+	goods := coffee("PG-1", person())
+	filedOne := paymentOf("P-3", 3000, haircut, haircut)
+	filedOne.Shares[1].Report = []byte("<x/>")
+	early := haircut
+	early.Transaction.Date = time.Date(2026, 8, 30, 10, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		d    country.Draft
+		want string
+	}{
+		"debits":      {set(paymentOf("P-4", 3000, haircut), "vat_on_debits", true), "vat_on_debits"},
+		"franchise":   {set(paymentOf("P-5", 3000, haircut), "vat_regime", "franchise"), "franchise"},
+		"goods":       {paymentOf("P-6", 1000, goods), "no services"},
+		"mixed":       {filedOne, "by itself"},
+		"before 2026": {paymentOf("P-7", 3000, early), "obliged_since"},
+		"of no sale":  {paymentOf("P-8", 3000), "must name"},
+	} {
+		if g, err := pack().Periods.Gather(c.d); g != nil || err == nil || !strings.Contains(packtest.Explain(err), c.want) {
+			t.Errorf("%s: %+v %v", name, g, err)
+		}
+	}
+}
+
+// What the administration says of a report is read: 300 for the books, 301 has it made
+// anew. A report that replaces nothing, or comes twice, is refused.
+func TestWhatIsSaidOfAReportIsRead(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	at.Identity.Secrets = map[string]string{"platform_number": "0042"}
+	ch := open(t, at)
+	said := ""
+	told := func(operation, number, replaces string) country.News {
+		t.Helper()
+		d := reported(t, coffee("R-1", person()))
+		d.OperationID, d.Period.Number, d.Period.Replaces, d.Period.Refused = operation, number, replaces, said
+		f := packtest.Prepared(t, ch, d)
+		if r, err := ch.Poll(t.Context(), f, send(t, ch, f), credentials()); err != nil || r.Outcome != country.Accepted {
+			t.Fatalf("%s: %+v %v", number, r.Faults, err)
+		}
+		got, err := pack().Fetch.Look(t.Context(), country.Inquiry{Channel: ch, Supplier: supplier(), Credentials: credentials(), Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range got.Messages {
+			if m.Handle == f.Aliases[0] {
+				return m.Receipt.News[0]
+			}
+		}
+		t.Fatalf("nothing was said of %s: %+v", number, got.Messages)
+		return country.News{}
+	}
+	if n := told("o0", "T-0", "T-none"); n.Code != "301" || !n.Refuses || n.Severity != country.Problem || !strings.Contains(n.Message, "REJ_PER") {
+		t.Errorf("replaces nothing: %+v", n)
+	}
+	if n := told("o1", "T-1", ""); n.Code != "300" || n.Refuses || n.Severity != country.Info {
+		t.Errorf("the first: %+v", n)
+	}
+	if n := told("o3", "T-3", "T-1"); n.Code != "300" {
+		t.Errorf("one that replaces: %+v", n)
+	}
+	second := told("o2", "T-2", "") // as after a restored backup, which knows of no first one
+	if second.Code != "301" || !strings.Contains(second.Message, "REJ_UNI") {
+		t.Errorf("a second first one: %+v", second)
+	}
+	said = second.Code + " " + second.Message
+	if n := told("o4", "T-4", ""); n.Code != "300" {
+		t.Errorf("made anew as one that replaces: %+v", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/packtest"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/quota"
@@ -23,7 +24,7 @@ func TestAnArchiveIsFetchedNoMoreThanANAFGrants(t *testing.T) {
 			return open(t, own)
 		}
 		nodes := []country.Channel{node(), node()}
-		f := prepared(t, nodes[0], now(invoice("Q-1")))
+		f := packtest.Prepared(t, nodes[0], now(invoice("Q-1")))
 		last, err := send(t, nodes[0], f)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestAnArchiveIsFetchedNoMoreThanANAFGrants(t *testing.T) {
 			t.Errorf("fetched %d times instead of 9", fetched)
 		}
 		// Calls about another document are not used up.
-		g := prepared(t, nodes[0], now(invoice("Q-2")))
+		g := packtest.Prepared(t, nodes[0], now(invoice("Q-2")))
 		next, err := send(t, nodes[1], g)
 		if err == nil {
 			next, err = nodes[0].Poll(t.Context(), g, next, credentials())

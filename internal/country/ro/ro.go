@@ -67,8 +67,8 @@ func Pack() country.Pack {
 	p.Enrol = enrol
 	p.Grant = &country.Grant{Secrets: []string{secretRefresh, secretAccess}, Person: settingPerson, Renew: renew, Ends: until}
 	p.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
-		{Name: secretClient, Description: "Client id of the application registered with ANAF (OAuth2)"},
-		{Name: secretClientSecret, Description: "Client secret of that application"},
+		{Name: secretClient, Description: "Client id of the application registered with ANAF (OAuth2)", Simulated: "simulated"},
+		{Name: secretClientSecret, Description: "Client secret of that application", Simulated: "simulated"},
 		{Name: secretMinistry, Description: "Certificate of the ministry's signature (PEM): archives are verified by it"},
 	}}
 	p.Files = country.Filed{Of: filed}

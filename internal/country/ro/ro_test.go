@@ -139,65 +139,25 @@ func TestTheOfficialRulesTakeEveryDocument(t *testing.T) {
 	t.Parallel()
 	ch := open(t, country.Endpoint{})
 	rules := needs.Schemas(t, "ro-cius", "xslt", "EN16931-CIUS_RO-UBL-validation.xslt")
-	var reports [][]byte
-	for _, c := range cases() {
-		reports = append(reports, prepared(t, ch, c.Draft).Report)
-	}
-	for _, s := range situations() {
-		if s.Refuse == "" {
-			reports = append(reports, prepared(t, ch, s.Draft).Report)
-		}
-	}
+	reports := packtest.Reports(t, ch, cases(), situations())
 	reports = append(reports, packtest.RandomReports(t, pack(), ch, func(number string, seed int) country.Draft {
 		return draft(number, business(), packtest.RandomItems(seed, "21", "11")...)
 	})...)
 	broken := strings.Replace(string(reports[0]), "RO-CJ", "Cluj", 1)
 	trials := []packtest.Trial{{Rules: rules, Document: []byte(broken)}}
-	byRoot := map[string][][]byte{}
+	bySchema := map[string][][]byte{}
 	for _, r := range reports {
 		trials = append(trials, packtest.Trial{Rules: rules, Document: r})
 		root := "Invoice"
 		if strings.Contains(string(r), "<CreditNote ") {
 			root = "CreditNote"
 		}
-		byRoot[root] = append(byRoot[root], r)
+		schema := needs.Schemas(t, "ubl21", "maindoc", "UBL-"+root+"-2.1.xsd")
+		bySchema[schema] = append(bySchema[schema], r)
 	}
-	for i, v := range packtest.Judge(t, trials) {
-		switch {
-		case i == 0 && len(v.Errors) == 0:
-			t.Error("a county by its name is taken")
-		case i > 0 && (v.Fired == 0 || len(v.Errors) > 0):
-			t.Errorf("refused: %s\n%s", strings.Join(v.Texts, "\n"), trials[i].Document)
-		}
-	}
-	for root, list := range byRoot {
-		schema := packtest.XSD{Path: needs.Schemas(t, "ubl21", "maindoc", "UBL-"+root+"-2.1.xsd")}
-		for i, err := range schema.CheckAll(t, list) {
-			if err != nil {
-				t.Errorf("%v\n%s", err, list[i])
-			}
-		}
-	}
+	packtest.Takes(t, trials)
+	packtest.Conform(t, bySchema)
 }
 
 // open is a channel to an endpoint; without one, to nobody.
-func open(t testing.TB, at country.Endpoint) country.Channel {
-	t.Helper()
-	if at.BaseURL == "" {
-		at = country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: nobody}
-	}
-	ch, err := pack().Connect(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ch
-}
-
-func prepared(t testing.TB, ch country.Channel, d country.Draft) country.Filing {
-	t.Helper()
-	f, err := ch.Prepare(d)
-	if err != nil {
-		t.Fatalf("%s: %s", d.Transaction.Number, explain(err))
-	}
-	return f
-}
+func open(t testing.TB, at country.Endpoint) country.Channel { return packtest.Open(t, pack(), at) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -18,20 +17,6 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
-
-var nobody = &http.Client{}
-
-func explain(err error) string {
-	var told *fault.Error
-	if errors.As(err, &told) {
-		text := told.Error()
-		for _, f := range told.Faults {
-			text += "\n" + f.Field + ": " + f.Message
-		}
-		return text
-	}
-	return err.Error()
-}
 
 // Counties and sectors are read as people write them.
 func TestCountiesAndSectorsAreReadAsPeopleWriteThem(t *testing.T) {
@@ -90,16 +75,8 @@ func (f *front) uploaded() string {
 // beside is the double, with a front before it.
 func beside(t *testing.T) (*front, country.Endpoint) {
 	t.Helper()
-	doubles, err := country.NewSimulators(t.TempDir(), pack())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &front{next: doubles}
-	server := httptest.NewServer(f)
-	t.Cleanup(func() { server.Close(); _ = doubles.Close() })
-	client := server.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return f, country.Endpoint{BaseURL: server.URL + "/ro", HTTP: client, Simulated: true}
+	f := &front{}
+	return f, packtest.Fronted(t, pack(), func(next http.Handler) http.Handler { f.next = next; return f })
 }
 
 func send(t *testing.T, ch country.Channel, f country.Filing) (country.Receipt, error) {
@@ -124,7 +101,7 @@ func TestALostUploadIsAdoptedUnderItsFirstIndex(t *testing.T) {
 	for _, number := range []string{"LOST-1", "LOST-2-LAG"} {
 		_, at := beside(t)
 		ch := open(t, at)
-		f := prepared(t, ch, now(invoice(number)))
+		f := packtest.Prepared(t, ch, now(invoice(number)))
 		first, err := send(t, ch, f)
 		if err != nil || first.Outcome != country.Pending {
 			t.Fatalf("%s: %+v %v", number, first, err)
@@ -157,11 +134,11 @@ func TestAnotherDocumentUnderTheNumberIsNotAdopted(t *testing.T) {
 	t.Parallel()
 	_, at := beside(t)
 	ch := open(t, at)
-	first := prepared(t, ch, now(invoice("SAME-1")))
+	first := packtest.Prepared(t, ch, now(invoice("SAME-1")))
 	if r, err := send(t, ch, first); err != nil || r.Outcome != country.Pending {
 		t.Fatalf("%+v %v", r, err)
 	}
-	second := prepared(t, ch, now(draft("SAME-1", business(), item("Altceva", 1, 999, vat("21")))))
+	second := packtest.Prepared(t, ch, now(draft("SAME-1", business(), item("Altceva", 1, 999, vat("21")))))
 	r, err := send(t, ch, second)
 	if err == nil {
 		r, err = ch.Poll(t.Context(), second, r, credentials())
@@ -178,18 +155,18 @@ func TestWordsWithStatus200AreToldApart(t *testing.T) {
 	calls, at := beside(t)
 	ch := open(t, at)
 	calls.limit("stareMesaj")
-	asked := prepared(t, ch, now(invoice("W0")))
+	asked := packtest.Prepared(t, ch, now(invoice("W0")))
 	if r, err := send(t, ch, asked); err != nil {
 		t.Fatal(err)
 	} else if r, err = ch.Poll(t.Context(), asked, r, credentials()); err != nil || r.Outcome != country.Pending || r.Wait <= 0 {
 		t.Errorf("a limit of questions: %+v %v", r, err)
 	}
 	calls.limit("")
-	limited := prepared(t, ch, now(invoice("W1-LIMIT")))
+	limited := packtest.Prepared(t, ch, now(invoice("W1-LIMIT")))
 	if r, err := send(t, ch, limited); err != nil || r.Outcome != country.NotTaken || r.Wait <= 0 {
 		t.Errorf("a limit: %+v %v", r, err)
 	}
-	page := prepared(t, ch, now(invoice("W2-FIREWALL")))
+	page := packtest.Prepared(t, ch, now(invoice("W2-FIREWALL")))
 	if _, err := send(t, ch, page); err == nil || errors.Is(err, country.ErrNotTaken) || errors.Is(err, country.ErrCredentials) {
 		t.Errorf("a page of the firewall: %v", err)
 	}
@@ -198,7 +175,7 @@ func TestWordsWithStatus200AreToldApart(t *testing.T) {
 	}
 	d := now(invoice("W-3"))
 	d.Supplier.TaxNumber = "RO999999999"
-	foreign := prepared(t, ch, d)
+	foreign := packtest.Prepared(t, ch, d)
 	if _, err := send(t, ch, foreign); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
 		t.Errorf("no right in SPV: %v", err)
 	}
@@ -224,7 +201,7 @@ func TestEverySaleGoesToItsService(t *testing.T) {
 		"upload cif=18547290&extern=DA&standard=UBL":      euros(draft("S-4", abroad("DE", "DE136695976", "BUSINESS"), item("M", 1, 100, typed("INTRA_EU")))),
 		"upload autofactura=DA&cif=18547290&standard=UBL": with(invoice("S-5"), func(d *country.Draft) { d.Transaction.Issuer = business() }),
 	} {
-		r, err := send(t, ch, prepared(t, ch, now(d)))
+		r, err := send(t, ch, packtest.Prepared(t, ch, now(d)))
 		if err != nil || r.Outcome != country.Pending {
 			t.Fatalf("%s: %+v %v", service, r, err)
 		}
@@ -248,7 +225,7 @@ func TestTheMinistrysSignatureIsVerifiedWhereItsCertificateIsGiven(t *testing.T)
 		_, at := beside(t)
 		at.Identity.Secrets = map[string]string{"ministry_certificate": x.certificate}
 		ch := open(t, at)
-		f := prepared(t, ch, now(invoice("M-1")))
+		f := packtest.Prepared(t, ch, now(invoice("M-1")))
 		r, err := send(t, ch, f)
 		if err != nil {
 			t.Fatal(err)
@@ -300,7 +277,7 @@ func TestAGrantIsGivenExchangedAndRotated(t *testing.T) {
 	if access.Before(time.Now().Add(30*time.Minute)) || grant.Before(time.Now().Add(300*24*time.Hour)) {
 		t.Errorf("ends of the tokens: %s %s", access, grant)
 	}
-	d := prepared(t, open(t, at), now(invoice("G-1")))
+	d := packtest.Prepared(t, open(t, at), now(invoice("G-1")))
 	with := country.Credentials{Named: renewed}
 	if all, err := open(t, at).Send(t.Context(), []country.Filing{d}, with); err != nil || all[0].Outcome != country.Pending {
 		t.Errorf("%+v %v", all, err)
@@ -356,7 +333,7 @@ func TestTheDocumentsOfADayAreListed(t *testing.T) {
 	credit := correct(transaction.Credit, draft("D-2", business(), plain.Transaction.Items...), plain)
 	for _, d := range []country.Draft{plain, credit} {
 		d.Transaction.Date = today
-		if r, err := send(t, ch, prepared(t, ch, now(d))); err != nil || r.Outcome != country.Pending {
+		if r, err := send(t, ch, packtest.Prepared(t, ch, now(d))); err != nil || r.Outcome != country.Pending {
 			t.Fatalf("%+v %v", r, err)
 		}
 	}

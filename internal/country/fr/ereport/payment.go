@@ -33,7 +33,7 @@ func (r Rules) Payments(in *country.Draft, flow func(country.Original) Flow) (*C
 		if to == Elsewhere {
 			continue
 		}
-		rates, err := r.received(share)
+		rates, err := r.Received(share)
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +55,9 @@ func (r Rules) Payments(in *country.Draft, flow func(country.Original) Flow) (*C
 	return c, nil
 }
 
-// received is what of a payment is for taxed services, by rate: as much as they are of
+// Received is what of a payment is for taxed services, by rate: as much as they are of
 // the sale. The parts come to what was paid, goods included.
-func (r Rules) received(share *country.Share) (list []Rate, err error) {
+func (r Rules) Received(share *country.Share) (list []Rate, err error) {
 	t := &share.Transaction
 	whole, before, given := int64(0), int64(0), int64(0)
 	for _, l := range share.Totals.Lines {

@@ -21,6 +21,7 @@ type Head struct {
 	SIREN    string // of the company
 	Company  string // its name
 	Buys     bool   // it reports as a buyer
+	There    bool   // the administration has a report of the period that is not known here
 }
 
 // idMax is how long a report's identifier may be.
@@ -60,7 +61,7 @@ func Write(h Head, p *country.Period) ([]byte, error) {
 
 func (h Head) document(w *xmltree.Writer, p *country.Period) {
 	kind, role := "IN", "SE"
-	if p.Replaces != "" {
+	if p.Replaces != "" || h.There {
 		kind = "RE"
 	}
 	if h.Buys {
