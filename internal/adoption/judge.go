@@ -24,6 +24,7 @@ type Names struct {
 	// lost, and another attempt of the same sale gets another number.
 	Drawn func(number string) bool
 	Sales []string // numbers in the document of a period; nil: it is none
+	Said  Decision // what a person said of the operation; "": nothing
 }
 
 // Verdict is what the documents that wait are to an operation.
