@@ -31,6 +31,7 @@ type Gap struct {
 	SHA256    string
 	QRCode    string
 	At        time.Time
+	Found     time.Time // by us
 }
 
 // Leave leaves documents for the operations that come for them: these are

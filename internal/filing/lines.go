@@ -50,7 +50,7 @@ func readLines(ctx context.Context, b *batch, o *op, g *adoption.Gap) (known boo
 // that. After a day a person is asked.
 func awaitLines(ctx context.Context, b *batch, o *op, g *adoption.Gap, cause error) error {
 	v := b.v
-	if v.now().Sub(o.startedAt) >= DoubtfulAfter {
+	if v.now().Sub(maxTime(o.startedAt, g.Found)) >= DoubtfulAfter {
 		return waitForPerson(ctx, b, o, adoption.Held{Number: g.Number, Why: fmt.Sprintf(
 			"the authority holds %s since before the backup was restored, with these sums, and has not shown its lines for %s: %v", g.Number, DoubtfulAfter, cause)})
 	}

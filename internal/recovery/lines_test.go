@@ -68,7 +68,9 @@ func TestADocumentThatIsNotShownDelaysItsOwnSaleAlone(t *testing.T) {
 					var none error
 					closed.Store(&none)
 				} else {
-					execSQL(t, m.DB, "UPDATE operations SET started_at = $1 WHERE operation_id = $2", db.Micros(time.Now().Add(-filing.DoubtfulAfter)), again)
+					old := db.Micros(time.Now().Add(-filing.DoubtfulAfter))
+					execSQL(t, m.DB, "UPDATE operations SET started_at = $1 WHERE operation_id = $2", old, again)
+					execSQL(t, m.DB, "UPDATE adoptions SET found_at = $1", old)
 				}
 				m.Until("it is asked again", func() bool {
 					if m.Stage(again) == string(filing.Quarantined) || m.Show(again).Status != filing.Processing {
