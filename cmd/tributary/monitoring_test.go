@@ -198,6 +198,37 @@ func checkRules(t *testing.T, families map[string]*dto.MetricFamily, inUse map[s
 	if len(names) < 10 {
 		t.Errorf("only %d rules were read", len(names))
 	}
+	for fires := range firing(t) {
+		delete(names, fires)
+	}
+	for name := range names {
+		t.Errorf("tributary.test.yaml never has %s fire", name)
+	}
+}
+
+// firing are the rules that promtool is asked to see fire.
+func firing(t *testing.T) map[string]bool {
+	t.Helper()
+	var file struct {
+		Tests []struct {
+			Cases []struct {
+				Name  string `yaml:"alertname"`
+				Fires []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal([]byte(readFile(t, "prometheus/tributary.test.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, test := range file.Tests {
+		for _, c := range test.Cases {
+			if len(c.Fires) > 0 {
+				names[c.Name] = true
+			}
+		}
+	}
+	return names
 }
 
 func checkDashboard(t *testing.T, families map[string]*dto.MetricFamily, inUse map[string]bool) {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,14 +38,63 @@ func as(s *dbtest.Server, role, database string) string {
 // after it is destroyed, every sale is registered once, and the audit heads go on.
 func TestABackupIsRestoredAsPrinted(t *testing.T) {
 	t.Parallel() // it waits for workers that look around every few seconds
-	restoredAsPrinted(t, "")
+	restoredAsPrinted(t, restoredStore{})
 }
 
 func TestABackupWithDocumentsInABucketIsRestoredAsPrinted(t *testing.T) {
-	restoredAsPrinted(t, filestest.S3(t, "docs"))
+	bucket, _ := filestest.S3(t, "docs")
+	restoredAsPrinted(t, restoredStore{address: bucket})
 }
 
-func restoredAsPrinted(t *testing.T, bucket string) {
+// The documents are put back as well, as they were at a time between the backup and its loss,
+// to another place: the first store, which another program may still use, stays as it is.
+func TestABackupIsRestoredWithAnotherStoreAsPrinted(t *testing.T) {
+	t.Parallel()
+	was, other := filepath.Join(t.TempDir(), "documents"), filepath.Join(t.TempDir(), "documents")
+	restoredAsPrinted(t, restoredStore{"file://" + was, was, "file://" + other, other})
+}
+
+func TestABackupWithDocumentsInABucketAtAPointInTimeIsRestoredAsPrinted(t *testing.T) {
+	bucket, was := filestest.S3(t, "docs")
+	restoredAsPrinted(t, restoredStore{bucket, was, strings.Replace(bucket, "//docs?", "//other?", 1),
+		filepath.Join(filepath.Dir(was), "other")})
+}
+
+// restoredStore is where documents are before a restore, and where they are put back to: as an
+// address and as a folder. Empty: the node's own folder; the same place.
+type restoredStore struct{ address, folder, other, otherFolder string }
+
+// putBack copies the store as the page prints it.
+func (s restoredStore) putBack(t *testing.T, place *checkout) {
+	t.Helper()
+	if s.other == "" {
+		return
+	}
+	lines := walkedLines(t, "Restoring with another store", "/backup/documents", s.folder, "/srv/documents", s.otherFolder)
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "cp -a ") || !strings.Contains(lines[1], "--documents file://"+s.otherFolder) {
+		t.Fatalf("the page prints %q", lines)
+	}
+	place.shell(t, lines[0])
+}
+
+// summed are the digests of the files of a store.
+func summed(t *testing.T, folder string) string {
+	t.Helper()
+	if folder == "" {
+		return ""
+	}
+	var all strings.Builder
+	for _, name := range filesBelow(t, folder) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%s %x\n", name, sha256.Sum256(data))
+	}
+	return all.String()
+}
+
+func restoredAsPrinted(t *testing.T, store restoredStore) {
 	needs.Tool(t, "pg_restore", "postgresql-client")
 	old, fresh := anotherServer(t), anotherServer(t)
 	alter(t, old.URL(), "CREATE ROLE keeper LOGIN CREATEROLE")
@@ -50,8 +102,8 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 	succeeds(t, "migrate", "--database", as(old, "keeper", "books"), "--serve-role", "walk_serve")
 	dir, heads, dump := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "dump")
 	more := []string{"--audit-heads", "file://" + heads}
-	if bucket != "" {
-		more = append(more, "--documents", bucket)
+	if store.address != "" {
+		more = append(more, "--documents", store.address)
 	}
 	node := spawn(t, demoArgs(t, dir, append(more[2:], "--database", as(old, "walk_serve", "books"))...)...)
 	serving(t, node.waitReady(), "walk-1")
@@ -61,12 +113,16 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 	place.env = append(place.env, "TRIBUTARY_DATA="+dir, "TRIBUTARY_MASTER_KEY=file:"+filepath.Join(dir, "master.key"))
 	place.shell(t, "tributary operator create late --database "+as(old, "walk_serve", "books"))
 	node = spawn(t, demoArgs(t, dir, append(more, "--database", as(old, "walk_serve", "books"))...)...)
-	serving(t, node.waitReady(), "walk-2")
+	base := node.waitReady()
+	swept(t, as(old, "keeper", "books")) // the store is marked anew
+	store.putBack(t, place)
+	serving(t, base, "walk-2")
 	eventually(t, "heads are exported", func() bool { return len(entries(t, heads)) > 0 })
 	node.stop()
 	if err := old.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	before := summed(t, store.folder)
 
 	served := as(fresh, "walk_serve", "books")
 	steps := walkedLines(t, "Restoring on PostgreSQL", "postgres://ADMINISTRATOR@HOST/postgres", "'"+fresh.URL()+"'",
@@ -74,17 +130,25 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 		"postgres://tributary_serve@HOST/tributary", served, "tributary_serve", "walk_serve", "ROLE tributary LOGIN",
 		"ROLE keeper LOGIN", "DATABASE tributary OWNER tributary", "DATABASE books OWNER keeper",
 		"DUMP", dump, "--serve-password-file FILE", "", "file:///mnt/worm/tributary", "file://"+heads)
-	if len(steps) != 8 {
+	if len(steps) != 9 {
 		t.Fatalf("the page prints %q", steps)
 	}
+	if roles := place.shell(t, steps[0]); !strings.Contains(roles, "\nwalk_serve\twalk_serve_read\n") {
+		t.Errorf("the backup does not say which roles there were: %s", roles)
+	}
+	steps = steps[1:]
 	for _, step := range steps[:4] {
 		place.shell(t, step)
 	}
-	files := ageDocuments(t, as(fresh, "keeper", "books"), filepath.Join(dir, "documents"))
+	folder := filepath.Join(dir, "documents")
+	if store.other != "" {
+		folder, more = store.otherFolder, append(more[:2:2], "--documents", store.other)
+	}
+	files := ageDocuments(t, as(fresh, "keeper", "books"), folder)
 	// by a demo: a service with simulators and a client
 	flags := strings.Fields(strings.TrimPrefix(steps[4], "tributary serve"))
 	node = spawn(t, demoArgs(t, dir, append(more, flags...)...)...)
-	base := node.waitReady()
+	base = node.waitReady()
 	swept(t, as(fresh, "keeper", "books"))
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil {
@@ -125,9 +189,52 @@ func restoredAsPrinted(t *testing.T, bucket string) {
 			left++
 		}
 	}
-	if bucket == "" && (left == 0 || left == len(files)) {
+	switch { // in a bucket nothing is made to look old
+	case store.address == "" && (left == 0 || left == len(files)):
 		t.Errorf("released, and %d of %d documents are left: the first sale's stay, the lost second one's go", left,
 			len(files))
+	case store.other != "" && left != len(files):
+		t.Errorf("released, and %d of %d documents are left: all are the first sale's", left, len(files))
+	}
+	if store.other != "" && summed(t, store.folder) != before {
+		t.Error("the first store has changed")
+	}
+	documented(t, base)
+}
+
+// documented checks that the documents of all sales are served.
+func documented(t *testing.T, base string) {
+	t.Helper()
+	var list struct {
+		Data []struct {
+			Operation string `json:"operation_id"`
+			ID        string `json:"transaction_id"`
+		}
+	}
+	get(t, base+"/v1/transactions", &list)
+	if len(list.Data) != 3 {
+		t.Fatalf("%+v", list)
+	}
+	for _, sold := range list.Data {
+		var shown struct {
+			Attachments []struct {
+				URL string `json:"resource_url"`
+			}
+		}
+		if get(t, base+"/v1/transactions/"+sold.Operation, &shown); len(shown.Attachments) == 0 {
+			t.Errorf("%s has no documents", sold.ID)
+		}
+		for _, a := range shown.Attachments {
+			answer, err := http.Get(a.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close() // it was read
+			if err != nil || answer.StatusCode != http.StatusOK || len(body) == 0 {
+				t.Errorf("%s: %s: %d, %d bytes, %v", sold.ID, a.URL, answer.StatusCode, len(body), err)
+			}
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Gap struct {
 	SHA256    string
 	QRCode    string
 	At        time.Time
+	Found     time.Time // by us
 }
 
 // Leave leaves documents for the operations that come for them: these are
@@ -57,6 +58,21 @@ var insert = db.Insert{
 	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day," +
 		"gross,net,tax,currency,customer,sales,lines,sha256,qr_code,registered_at,found_at",
 	Suffix: "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
+}
+
+// Entry is the document as its authority's list named it.
+func (g *Gap) Entry() country.Entry {
+	return country.Entry{Number: g.Number, AuthorityID1: g.ID1, AuthorityID2: g.ID2, Kind: g.Kind, Reference: g.Reference, At: g.At}
+}
+
+// Read keeps the lines that were read from a document which waits.
+func Read(tx *db.Tx, of operation.Place, key Key, lines []int64) error {
+	err := tx.Exec(`UPDATE adoptions SET lines = $1 WHERE client_id = $2 AND supplier_id = $3 AND number = $4 AND reference = $5
+		AND authority_id_1 = $6 AND authority_id_2 = $7`, encoded(lines), of.Scope, of.SupplierID, key.number, key.reference, key.id1, key.id2)
+	if err != nil {
+		return fmt.Errorf("keep the lines of %s: %w", key.number, err)
+	}
+	return nil
 }
 
 // Counts counts, by supplier, what was left for adoption, and how much of it was adopted.

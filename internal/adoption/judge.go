@@ -24,6 +24,7 @@ type Names struct {
 	// lost, and another attempt of the same sale gets another number.
 	Drawn func(number string) bool
 	Sales []string // numbers in the document of a period; nil: it is none
+	Said  Decision // what a person said of the operation; "": nothing
 }
 
 // Verdict is what the documents that wait are to an operation.
@@ -37,7 +38,7 @@ const (
 	Unclear                // one may be its own, and the authority does not tell enough: a person decides
 )
 
-const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, currency, customer, sales, lines, sha256, qr_code, registered_at"
+const gapColumns = "number, reference, authority_id_1, authority_id_2, kind, day, gross, net, tax, currency, customer, sales, lines, sha256, qr_code, registered_at, found_at"
 
 // Find reads the gaps that an operation's document might be.
 func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
@@ -53,7 +54,7 @@ func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
 func scanGap(scan func(...any) error) (g Gap, err error) {
 	var sales, lines *string
 	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.Net, &g.Tax, &g.Currency, &g.Customer, &sales, &lines,
-		&g.SHA256, &g.QRCode, db.NullInstant(&g.At))
+		&g.SHA256, &g.QRCode, db.NullInstant(&g.At), db.NullInstant(&g.Found))
 	if err == nil && sales != nil {
 		err = json.Unmarshal([]byte(*sales), &g.Sales)
 	}

@@ -19,6 +19,16 @@ type Register interface {
 	Registered(ctx context.Context, s Supplier, day Day, c Credentials) ([]Entry, error)
 }
 
+// LineReader is the optional ability of a [Register] whose list says nothing of lines: it
+// reads them from the document itself, with a call for each. Only a document that an
+// operation is about to adopt is read.
+type LineReader interface {
+	// Lines are as [Entry].Lines: nil where such a document has none to compare, empty
+	// where what it has cannot be read. An error means that they are not known; one that
+	// wraps [Exhausted] says from when on they may be asked for.
+	Lines(ctx context.Context, s Supplier, e Entry, c Credentials) ([]int64, error)
+}
+
 // ErrNoList marks an error of [Register] after which asking again is useless:
 // this supplier's way to the authority has no list.
 var ErrNoList = errors.New("the authority does not list what it holds")

@@ -100,11 +100,6 @@ func (t *Tx) Exec(sql string, args ...any) error { return t.keep(t.conn.exec(sql
 // the whole write fails with ErrStale, here or at commit.
 func (t *Tx) ExecOne(sql string, args ...any) error { return t.keep(t.conn.exec(sql, args, 1)) }
 
-// ExecN is Exec for a statement that must change exactly n rows, or ErrStale.
-func (t *Tx) ExecN(sql string, n int, args ...any) error {
-	return t.keep(t.conn.exec(sql, args, int64(n)))
-}
-
 // ExecEach runs one statement for many argument lists, in one round trip.
 func (t *Tx) ExecEach(sql string, rows [][]any) error {
 	if len(rows) == 0 {

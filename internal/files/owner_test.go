@@ -49,7 +49,7 @@ func eachStore(t *testing.T, fn func(t *testing.T, s *shop)) {
 		fn(t, openShop(t, dbtest.SQLite(t), func(c *files.Config) { c.URL = address }))
 	})
 	t.Run("S3 server", func(t *testing.T) {
-		address := filestest.S3(t, "docs")
+		address, _ := filestest.S3(t, "docs")
 		fn(t, openShop(t, dbtest.SQLite(t), func(c *files.Config) { c.URL = address }))
 	})
 }

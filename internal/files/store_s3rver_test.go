@@ -13,7 +13,7 @@ import (
 
 // The protocol of S3 is judged by a server of others.
 func TestAnS3ServerStoresServesAndSweeps(t *testing.T) {
-	address := filestest.S3(t, "docs")
+	address, _ := filestest.S3(t, "docs")
 	s := openShop(t, dbtest.SQLite(t), func(c *files.Config) { c.URL = address })
 	ctx := t.Context()
 	content := []files.File{files.NewFile([]byte("one")), files.NewFile([]byte("")),

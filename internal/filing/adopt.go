@@ -32,6 +32,13 @@ func fillGap(ctx context.Context, b *batch, o *op, by adoption.Names) (decided b
 		return false, nil
 	}
 	g, verdict, err := judge(ctx, v, o, &by)
+	for read := map[adoption.Key]bool{}; err == nil && verdict == adoption.Same && unread(v, o, g, by) && !read[g.Key()]; {
+		if known, err := readLines(ctx, b, o, g); err != nil || !known {
+			return true, err
+		}
+		read[g.Key()] = true
+		g, verdict, err = judge(ctx, v, o, &by)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -97,6 +104,7 @@ func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoptio
 		return err
 	})
 	gaps = slices.DeleteFunc(gaps, func(g adoption.Gap) bool { return v.spoken[g.Key()] })
+	by.Said = said
 	if i := slices.IndexFunc(gaps, func(g adoption.Gap) bool { return g.Number == number }); said == adoption.Adopt && i >= 0 {
 		return &gaps[i], adoption.Same, err
 	}

@@ -21,6 +21,7 @@ const (
 	unblocked    Move = "unblocked"
 	moved        Move = "moved"
 	putOff       Move = "put off"
+	notYetRead   Move = "not yet read"
 	prepared     Move = "prepared"
 	signedAnew   Move = "signed anew"
 	marked       Move = "sent"
@@ -71,6 +72,8 @@ var rules = []rule{
 		columns: []string{"lane", "supplier_id"}, also: "crashes = 0", uncounts: true},
 	{move: putOff, from: []Stage{Received}, to: Received, when: "it could not be prepared; it is tried again later",
 		columns: []string{"due_at"}, also: "crashes = crashes + 1, doubts = 'internal_error'", uncounts: true},
+	{move: notYetRead, from: []Stage{Received}, to: Received, when: "after a restored backup the authority holds what may be its document, and has not shown the lines of that yet; it is asked again",
+		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
 	{move: prepared, from: []Stage{Received}, to: Prepared, when: "its exact bytes, and its place in the chain, are stored in the same commit",
 		columns: []string{"supplier_id", "pack_version", "due_at"}, also: "doubts = ''", guard: stored},
 	{move: signedAnew, from: []Stage{Prepared}, to: Received, when: "the supplier's credentials were replaced; the authority certainly holds nothing of it, and it is in no chain"},

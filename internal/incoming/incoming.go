@@ -72,6 +72,25 @@ type Document struct {
 	NotRead []string // paths of what the document says and this shape has no place for, at most NotReadMax
 }
 
+// LineNets are what the lines of a sale come to without tax; nil where the document has no
+// lines, or one with a tax that it does not state.
+func (d *Document) LineNets() (nets []int64) {
+	for _, l := range d.Lines {
+		net := l.Net
+		for _, t := range l.Taxes {
+			switch {
+			case !l.Gross:
+			case t.Amount == 0 && !t.Rate.IsZero() && net != 0:
+				return nil
+			default:
+				net -= t.Amount
+			}
+		}
+		nets = append(nets, net)
+	}
+	return nets
+}
+
 // NotReadMax bounds the list of what was not understood; its last entry says how many more there are.
 const NotReadMax = 100
 

@@ -50,7 +50,7 @@ func drain(b testing.TB, d *db.DB, q *lease.Queue[struct{}], n int) float64 {
 	for done := 0; done < n; {
 		leases, _, err := q.Due(context.Background(), d, lease.Claim{Max: 500})
 		must(b, err)
-		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return q.FinishAll(tx, leases, time.Time{}) }))
+		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return finishAll(tx, leases, time.Time{}) }))
 		done += len(leases)
 	}
 	return float64(n) / time.Since(start).Seconds()

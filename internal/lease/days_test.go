@@ -189,7 +189,7 @@ func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
 	claimed := func() string {
 		leases, err := pump.ClaimFair(t.Context(), d, 10)
 		must(t, err)
-		must(t, d.Write(t.Context(), func(tx *db.Tx) error { return q.FinishAll(tx, leases, time.Time{}) }))
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error { return finishAll(tx, leases, time.Time{}) }))
 		return names(leases)
 	}
 	var ids []string
@@ -232,7 +232,7 @@ func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
 	if lost, err := q.Renew(t.Context(), d, leases); err != nil || len(lost) != 0 {
 		t.Errorf("%d of two leases are lost: %v", len(lost), err)
 	}
-	must(t, d.Write(t.Context(), func(tx *db.Tx) error { return q.FinishAll(tx, leases, time.Time{}) }))
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error { return finishAll(tx, leases, time.Time{}) }))
 }
 
 // Where nothing has a partition of its day any more, rows are found all the same.

@@ -136,23 +136,6 @@ func (q *Queue[T]) Take(tx *db.Tx, id string) (*Lease[T], error) {
 	return got[0], nil
 }
 
-// FinishAll gives many rows up at once; one lost lease fails the whole write.
-func (q *Queue[T]) FinishAll(tx *db.Tx, leases []*Lease[T], next time.Time) error {
-	if len(leases) == 0 {
-		return nil
-	}
-	if dialectOf(tx).sets {
-		ids, tokens := idsAndTokens(leases)
-		days := q.daysOf(ids)
-		return tx.ExecN(q.setText(finishSetSQL, days, 3), len(leases), days.after(dueOf(next), ids, tokens)...)
-	}
-	rows := make([][]any, len(leases))
-	for i, l := range leases {
-		rows[i] = []any{dueOf(next), l.ID, l.Token}
-	}
-	return tx.ExecEachOne(q.finishText(), rows)
-}
-
 // daysOf are the days in which these rows stand; nil where the table has none.
 func (q *Queue[T]) daysOf(ids []string) *spans {
 	if q.IDFrom == nil {

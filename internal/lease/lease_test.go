@@ -141,8 +141,8 @@ func TestOnlyTheHolderCanWrite(t *testing.T) {
 		for name, end := range map[string]func(*db.Tx) error{
 			"guard":  first.Guard,
 			"finish": func(tx *db.Tx) error { return first.Finish(tx, time.Time{}) },
-			"finish all": func(tx *db.Tx) error {
-				return q.FinishAll(tx, []*lease.Lease[string]{second, first}, time.Time{})
+			"finish both": func(tx *db.Tx) error {
+				return finishAll(tx, []*lease.Lease[string]{second, first}, time.Time{})
 			},
 		} {
 			if err := save(first, "stolen by "+name, end); !errors.Is(err, db.ErrStale) {
@@ -202,7 +202,7 @@ func TestOneKeyDoesNotStarveAnother(t *testing.T) {
 				t.Errorf("%s: %v: more than there is room for", name, share)
 			}
 			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
-				return q.FinishAll(tx, leases, d.Now().Add(-time.Minute))
+				return finishAll(tx, leases, d.Now().Add(-time.Minute))
 			}))
 		}
 		seen := map[string]bool{} // going round with one slot, everybody has a turn

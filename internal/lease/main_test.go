@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"testing"
+	"time"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -51,4 +52,14 @@ func must(t interface {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// finishAll gives many rows up in one write.
+func finishAll[T any](tx *db.Tx, leases []*lease.Lease[T], next time.Time) error {
+	for _, l := range leases {
+		if err := l.Finish(tx, next); err != nil {
+			return err
+		}
+	}
+	return nil
 }

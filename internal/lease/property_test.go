@@ -230,7 +230,7 @@ func (m *model) drain() {
 			}
 			got[l.ID] = true
 		}
-		must(m.t, m.d.Write(context.Background(), func(tx *db.Tx) error { return m.q.FinishAll(tx, leases, time.Time{}) }))
+		must(m.t, m.d.Write(context.Background(), func(tx *db.Tx) error { return finishAll(tx, leases, time.Time{}) }))
 	}
 	if !maps.Equal(got, want) {
 		m.t.Fatalf("worked %v in the end, want %v", got, want)

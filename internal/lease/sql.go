@@ -35,13 +35,10 @@ func (q *Queue[T]) renewText() string {
 
 // Statements about a set of leases: ids in $2, tokens in $3. A renewal skips rows that are locked.
 const (
-	heldSet = `{id} = any(array(
+	renewSetSQL = `update {table} set due_at = $1, lease_until = $1 where {id} = any(array(
 		select t.{id} from {table} t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.{id} = h.id and t.lease_token = h.token
-		where t.lease_until is not null{t in days}`
-	finishSetSQL = `update {table} set due_at = $1, lease_until = null, lease_node = null where ` + heldSet +
-		` order by t.{id} for update of t)){in days}`
-	renewSetSQL = `update {table} set due_at = $1, lease_until = $1 where ` + heldSet + ` for update of t skip locked)){in days}`
-	lostSetSQL  = `select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
+		where t.lease_until is not null{t in days} for update of t skip locked)){in days}`
+	lostSetSQL = `select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
 		select 1 from {table} t where t.{id} = h.id and t.lease_token = h.token and t.lease_until is not null{t in days})`
 )
 

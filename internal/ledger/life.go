@@ -85,7 +85,7 @@ func (x Exchange) Refused() bool {
 
 // calls are the names of what is asked of an authority.
 var calls = map[string]string{"send": "submission", "poll": "status query", "find": "lookup", "head": "chain query",
-	"listen": "status query", "told": "callback"}
+	"read": "document query", "listen": "status query", "told": "callback"}
 
 // text says in one line how a call ended.
 func (x Exchange) text() string {

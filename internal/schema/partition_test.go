@@ -248,6 +248,16 @@ func TestTheServingRoleMakesAndDropsDays(t *testing.T) {
 			t.Errorf("%s is done", statement)
 		}
 	}
+	// The function looks at the age itself, by the server's clock and nobody else's.
+	last := now.AddDate(0, 0, 6)
+	statement := fmt.Sprintf("SELECT drop_partition('exchanges_%s', %d)", last.Format("20060102"), last.Unix()/86400)
+	for _, days := range []int{0, 40 + 6 + 89} {
+		dbtest.Ahead(t, d, days)
+		refused(t, conn, statement, "is not ninety days old")
+	}
+	dbtest.Ahead(t, d, 40+6+90)
+	_, err = conn.Exec(ctx, statement)
+	must(t, err)
 }
 
 func ownCount(t *testing.T, url, text string) (n int) {

@@ -148,7 +148,8 @@ func TestHeadsAreKeptBesideTheMasterKeyByDefault(t *testing.T) {
 
 // Heads in a bucket, below a prefix, at a server of S3 that is not ours.
 func TestHeadsAreKeptInABucketAndFindWhatWasCutOff(t *testing.T) {
-	address := strings.Replace(filestest.S3(t, "worm"), "s3://worm", "s3://worm/audit", 1)
+	bucket, _ := filestest.S3(t, "worm")
+	address := strings.Replace(bucket, "s3://worm", "s3://worm/audit", 1)
 	s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads = address })
 	hire(t, s, "ana")
 	hire(t, s, "bea")

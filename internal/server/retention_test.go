@@ -349,6 +349,10 @@ func TestWholeDaysOfCallsAreDropped(t *testing.T) {
 			p.count(t, "SELECT count(*) FROM pg_class WHERE relname IN ('exchanges_before', 'exchange_operations_before')")}
 	}
 	all := left()
+	p.leap(time.Now().AddDate(0, 0, 125))
+	if report := p.round(t); !report.Waits || left() != all {
+		t.Errorf("by a clock that leapt: %v of %v: %+v", left(), all, report)
+	}
 	p.configure(t, func(c *account.Config) { c.LegalHold = true })
 	p.days(125) // the first partition takes what is stored within a month, for ninety days
 	if p.round(t); left() != all {

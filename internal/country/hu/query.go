@@ -3,6 +3,7 @@ package hu
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -154,17 +155,22 @@ func digest(encoded string) (string, error) {
 	return country.SHA256(data), nil
 }
 
-// held asks for the invoice under a number: a positive proof and no negative one.
-func (u user) held(ctx context.Context, number string) (country.Receipt, bool, error) {
+// invoice asks for the invoice under a number; nil: NAV shows none.
+func (u user) invoice(ctx context.Context, number string) (result *xmltree.Element, raw []byte, err error) {
 	root, raw, err := u.call(ctx, navwire.QueryInvoiceData, u.request(navwire.QueryInvoiceData, nil, func(w *xmltree.Writer) {
 		w.Group("invoiceNumberQuery", "invoiceNumber", number, "invoiceDirection", "OUTBOUND")
 	}), originalBytesMax)
 	if err != nil {
-		return country.Receipt{}, false, err
+		return nil, nil, err
 	}
-	result := root.At("invoiceDataResult")
-	if result == nil {
-		return country.Receipt{}, false, nil
+	return root.At("invoiceDataResult"), raw, nil
+}
+
+// held asks for the invoice under a number: a positive proof and no negative one.
+func (u user) held(ctx context.Context, number string) (country.Receipt, bool, error) {
+	result, raw, err := u.invoice(ctx, number)
+	if err != nil || result == nil {
+		return country.Receipt{}, false, err
 	}
 	sum, err := digest(result.Value("invoiceData"))
 	if err != nil {
@@ -335,6 +341,31 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 		}
 	}
 	return nil, fmt.Errorf("listing the invoices of %s on %s: there is more after %d pages", n.payer, day, ch.bounds.pages)
+}
+
+// Lines reads those of an invoice from its data: the list has sums alone.
+func (ch *channel) Lines(ctx context.Context, s country.Supplier, e country.Entry, c country.Credentials) ([]int64, error) {
+	n, _ := readNumber(s.TaxNumber)
+	u, err := ch.user(n.payer, c)
+	if err != nil {
+		return nil, err
+	}
+	result, _, err := u.invoice(ctx, e.Number)
+	if err == nil && result == nil {
+		err = errors.New("NAV lists it and does not show it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the invoice %s: %w", e.Number, err)
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(result.Value("invoiceData")))
+	if err != nil {
+		return []int64{}, nil
+	}
+	d, err := Read(data)
+	if err != nil { // what is compressed as well: another program wrote it
+		return []int64{}, nil
+	}
+	return d.LineNets(), nil
 }
 
 // minor reads an amount of a list; nil: there is none, or it has more decimals than its currency.

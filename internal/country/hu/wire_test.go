@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,18 @@ func TestNAVListsWhatItHoldsOfADay(t *testing.T) {
 	if got[0].Number != "D-1" || got[0].Kind != transaction.Invoice || got[1].Kind != transaction.Credit ||
 		got[1].Reference != "D-1" || got[1].AuthorityID1 == "" {
 		t.Errorf("%+v", got)
+	}
+	reads := o.channel.(country.LineReader)
+	lines, err := reads.Lines(t.Context(), supplier(), got[0], credentials())
+	var ours []int64
+	for _, l := range plain.Totals.Lines {
+		ours = append(ours, l.Net)
+	}
+	if err != nil || len(ours) == 0 || !slices.Equal(lines, ours) {
+		t.Errorf("lines %v, want %v: %v", lines, ours, err)
+	}
+	if lines, err := reads.Lines(t.Context(), supplier(), country.Entry{Number: "D-9"}, credentials()); err == nil {
+		t.Errorf("an invoice that NAV does not show has lines %v", lines)
 	}
 }
 

@@ -2,6 +2,7 @@ package pl
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -54,6 +55,23 @@ func Read(document []byte) (*incoming.Document, error) {
 		d.Sender.EntityNumber = s.Text(registers, "REGON")
 	}
 	return s.Finish(d, s.Root)
+}
+
+// Lines downloads an invoice and reads its own: the list has sums alone. Advances, and what
+// settles them, have no lines of their own.
+func (ch *channel) Lines(ctx context.Context, s country.Supplier, e country.Entry, c country.Credentials) ([]int64, error) {
+	body, err := ch.Invoice(ctx, s, e.AuthorityID1, c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Read(body)
+	switch {
+	case err != nil: // another program wrote it
+		return []int64{}, nil
+	case d.TypeCode != typeInvoice:
+		return nil, nil
+	}
+	return d.LineNets(), nil
 }
 
 // taking is a document that is being read.

@@ -2,17 +2,22 @@ package pl_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/pl"
 	"tributary/internal/incoming"
 	"tributary/internal/mutate"
 	"tributary/internal/needs"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
@@ -134,4 +139,46 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%v and %v", d, err)
 		}
 	})
+}
+
+// The lines of an invoice are read from the invoice; KSeF's limits of downloads are kept, and
+// what cannot be compared is said to have none.
+func TestLinesOfAnInvoiceThatKSeFHolds(t *testing.T) {
+	m := newMinistry(t)
+	d := invoice("FV/1")
+	r, err := m.sendFiling(m.prepare(d), token())
+	if err != nil || r.Outcome != country.Accepted {
+		t.Fatalf("%+v %v", r, err)
+	}
+	reads, e := m.channel.(country.LineReader), country.Entry{Number: "FV/1", AuthorityID1: r.AuthorityID1}
+	var ours []int64
+	for _, l := range d.Totals.Lines {
+		ours = append(ours, l.Net)
+	}
+	if lines, err := reads.Lines(t.Context(), supplier(), e, token()); err != nil || len(ours) == 0 || !slices.Equal(lines, ours) {
+		t.Errorf("lines %v, want %v: %v", lines, ours, err)
+	}
+	call := "GET /invoices/ksef/*"
+	m.answer(call, problem(http.StatusTooManyRequests, 0, "42"))
+	_, err = reads.Lines(t.Context(), supplier(), e, token())
+	var used *country.Exhausted
+	if !errors.As(err, &used) || used.Until.Sub(m.clock()) != 42*time.Second {
+		t.Errorf("after too many calls: %v", err)
+	}
+	m.answer(call, problem(http.StatusBadRequest, ksefwire.CodeInvoiceLater, ""))
+	if lines, err := reads.Lines(t.Context(), supplier(), e, token()); err == nil {
+		t.Errorf("an invoice that KSeF does not show yet has lines %v", lines)
+	}
+	fa := func(kind, line string) string {
+		return `<Faktura xmlns="` + ksefwire.SpaceFA3 + `"><Fa><KodWaluty>PLN</KodWaluty><RodzajFaktury>` + kind + `</RodzajFaktury>` + line + `</Fa></Faktura>`
+	}
+	const gross = "<FaWiersz><P_11A>123.00</P_11A>%s<P_12>23</P_12></FaWiersz>"
+	for body, want := range map[string][]int64{"<no/>": {}, fa("ZAL", ""): nil, fa("VAT", fmt.Sprintf(gross, "")): nil,
+		fa("VAT", fmt.Sprintf(gross, "<P_11Vat>23.00</P_11Vat>")): {100_00}} {
+		m.answer(call, text(http.StatusOK, "application/xml", body))
+		lines, err := reads.Lines(t.Context(), supplier(), e, token())
+		if err != nil || !slices.Equal(lines, want) || (lines == nil) != (want == nil) {
+			t.Errorf("%s: %v, want %v: %v", body, lines, want, err)
+		}
+	}
 }

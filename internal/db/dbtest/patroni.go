@@ -246,13 +246,24 @@ func (m *Member) processes() (pids []int) {
 	return pids
 }
 
-// Create makes a database.
+// Create makes a database. A standby that lags does not know it yet and refuses who tries
+// there first, so all of them have it afterwards.
 func (c *Cluster) Create(name string) {
 	c.t.Helper()
 	conn, err := pgx.Connect(context.Background(), c.URL("postgres"))
 	c.must(err)
 	_, err = conn.Exec(context.Background(), "CREATE DATABASE "+name)
 	c.must(errors.Join(err, conn.Close(context.Background())))
+	c.until("every member has the database", func() bool {
+		for _, m := range c.members {
+			conn, err := pgx.Connect(context.Background(), fmt.Sprintf("postgres://tributary@127.0.0.1:%d/%s?sslmode=disable", m.port, name))
+			if err != nil {
+				return false
+			}
+			_ = conn.Close(context.Background()) // it connected
+		}
+		return true
+	})
 }
 
 func (c *Cluster) start(log, program string, args ...string) *exec.Cmd {

@@ -17,16 +17,17 @@ import (
 )
 
 // S3 starts a server of S3 with a bucket, and returns the address of the bucket
-// as the program takes it. The server knows its keys by name; signatures of
+// as the program takes it, and the folder of its files: a copy beside it is another bucket. The server knows its keys by name; signatures of
 // version 4 it does not compute.
-func S3(t *testing.T, bucket string) string {
+func S3(t *testing.T, bucket string) (address, files string) {
 	t.Helper()
 	folder := needs.Npm(t, "s3rver")
 	t.Setenv("AWS_ACCESS_KEY_ID", "S3RVER")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "S3RVER")
+	kept := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules", "s3rver", "bin", "s3rver.js"),
-		"--directory", t.TempDir(), "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
+		"--directory", kept, "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
 	out, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()
@@ -42,9 +43,9 @@ func S3(t *testing.T, bucket string) string {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok {
 			return "s3://" + bucket + "?region=us-east-1&use_path_style=true&endpoint=" +
-				url.QueryEscape("http://"+strings.TrimSpace(at))
+				url.QueryEscape("http://"+strings.TrimSpace(at)), filepath.Join(kept, bucket)
 		}
 	}
 	t.Fatal("the server of S3 does not say where it listens")
-	return ""
+	return "", ""
 }

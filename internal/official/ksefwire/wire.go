@@ -19,6 +19,7 @@ const (
 	PathOnline    = "/sessions/online"
 	PathSessions  = "/sessions"
 	PathMetadata  = "/invoices/query/metadata"
+	PathInvoice   = "/invoices/ksef"
 	PathTokens    = "/tokens"
 	PathRates     = "/rate-limits"
 )

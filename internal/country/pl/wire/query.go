@@ -263,6 +263,37 @@ func entryOf(m ksefwire.Metadata) country.Entry {
 	return e
 }
 
+// downloads are KSeF's limits of invoices that are downloaded, of a supplier
+// (ksef-docs, limity-api.md).
+func downloads() []country.Quota {
+	r := ksefwire.ProductionRates().InvoiceDownload
+	return []country.Quota{{Name: "invoiceDownload/minute", Per: time.Minute, Most: int64(r.Minute), Alone: true},
+		{Name: "invoiceDownload/hour", Per: time.Hour, Most: int64(r.Hour), Alone: true}}
+}
+
+// Invoice downloads an invoice by its KSeF number.
+func (ch *Client) Invoice(ctx context.Context, s country.Supplier, number string, c country.Credentials) ([]byte, error) {
+	nip := NIP(&s)
+	a, err := ch.visit(nip, s.Settings.Text(SettingAuth), c)
+	if err != nil {
+		return nil, fmt.Errorf("downloading %s: %w", number, err)
+	}
+	for _, q := range downloads() {
+		if err := ch.at.Spend(ctx, q, nip); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathInvoice + "/" + url.PathEscape(number),
+		want: http.StatusOK, limit: invoiceBytesMax}, nil, nil)
+	if r, ok := pause(err); ok { // its windows slide
+		err = fmt.Errorf("%w: %w", &country.Exhausted{Quota: "invoiceDownload", Subject: nip, Until: ch.Now().Add(r.Wait), Alone: true}, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("downloading %s: %w", number, classified(err))
+	}
+	return reply.Body, nil
+}
+
 // minor reads a sum of the list in hundredths; nil: it has none that can be read.
 func minor(text json.Number) *int64 {
 	whole, part, _ := strings.Cut(text.String(), ".")
