@@ -111,6 +111,10 @@ type Message struct {
 	Handle  string  // [Receipt].Handle, [Filing].DedupeKey or one of its Aliases: the operation it speaks of
 	Receipt Receipt // the decision, where it has one; otherwise News alone
 	Raw     []byte  // as it came
+
+	// Document is what somebody sent to a company of ours. Handle, Receipt and Raw are empty
+	// then: its bytes are kept in their place.
+	Document *Document
 }
 
 // Callbacks is the optional ability of a pack whose authority calls us.

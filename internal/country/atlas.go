@@ -74,6 +74,9 @@ func NewAtlas(cfg AtlasConfig) (*Atlas, error) {
 			wrong = append(wrong, fmt.Errorf("pack %s: there are two of them", p.Code))
 		}
 		wrong = append(wrong, p.validate())
+		if p.Receive != nil {
+			p.Facts.Settings = append(slices.Clone(p.Facts.Settings), receiveSetting())
+		}
 		p.Facts, p.zone = p.Facts.filled(), zoneOf(p.Facts.TimeZone)
 		p.Facts.Obliged = p.Connect != nil && p.Files.By == ByLaw
 		a.packs[p.Code] = p

@@ -7,9 +7,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -17,10 +19,30 @@ import (
 
 	"tributary/internal/authority"
 	"tributary/internal/country/identity"
+	"tributary/internal/fault"
 )
 
 // ErrBodyTooLarge says that an authority's answer is longer than the caller reads.
 var ErrBodyTooLarge = errors.New("the answer is too large")
+
+// ReasonOf names what went wrong with a call of an authority, as clients and operators
+// read it.
+func ReasonOf(err error) fault.Code {
+	var call *url.Error
+	var line net.Error
+	var used *Exhausted
+	switch {
+	case errors.Is(err, ErrNoAddress), errors.Is(err, ErrTestOnly), errors.Is(err, ErrNoIdentity):
+		return fault.AuthorityNotConfigured
+	case errors.Is(err, ErrCredentials):
+		return fault.CredentialsInvalid
+	case errors.As(err, &used):
+		return fault.AuthorityWait
+	case errors.As(err, &call), errors.As(err, &line), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.AuthorityUnreachable
+	}
+	return fault.AuthorityError
+}
 
 const (
 	dialTimeout         = 10 * time.Second

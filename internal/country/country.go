@@ -64,6 +64,9 @@ type Pack struct {
 	// Fetch asks for what waits for a company. Nil: nothing ever does.
 	Fetch *Fetch
 
+	// Receive brings documents that others send to companies. Nil: clients upload them.
+	Receive *Receive
+
 	// Periods gathers sales by period. Nil: each is filed by itself.
 	Periods *Periods
 

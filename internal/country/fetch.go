@@ -2,13 +2,23 @@ package country
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Bounds of one look into a mailbox.
 const (
 	FetchMessagesMax = 1000
 	FetchBytesMax    = 5 << 20 // of everything that the messages carry
+
+	// of one look for received documents
+	DocumentsMax      = 100
+	DocumentsBytesMax = 32 << 20
 
 	fetchEveryDefault = time.Minute
 	fetchTimeDefault  = 30 * time.Second
@@ -42,15 +52,18 @@ type Inquiry struct {
 	Supplier    Supplier
 	Credentials Credentials
 	Cursor      string // where the last look ended, the pack's own words; "" at the beginning
-	Limit       int    // messages at most
+	Limit       int    // messages, or documents, at most
+
+	From time.Time // of received documents: what came before is left out
 }
 
 // Fetched is what a look has brought.
 type Fetched struct {
-	Messages []Message
-	Cursor   string        // where the next look begins
-	More     bool          // there is more behind it
-	Wait     time.Duration // flow control: no look for this company before that
+	Messages  []Message
+	Documents []Document    // in place of messages, where the look is that of [Receive]
+	Cursor    string        // where the next look begins; that of documents begins with a time, see [Mark]
+	More      bool          // there is more behind it
+	Wait      time.Duration // flow control: no look for this company before that
 }
 
 // Wants reports whether a company's mailbox is looked into.
@@ -82,4 +95,170 @@ func (p Pack) Speaks() bool { return p.Callbacks != nil || p.Fetch != nil }
 type Mailbox struct {
 	Scope      string // of the client; live and test keys have different ones
 	SupplierID string
+}
+
+// Receive is the optional ability of a pack whose authority, or network, brings the
+// documents that others send to companies. A company has it switched on by its
+// setting [SettingReceive].
+type Receive struct {
+	// Fetch asks for documents, company by company; its looks bring [Fetched].Documents
+	// alone. Nil: the authority calls, and [Callbacks] reads them out of its calls.
+	Fetch *Fetch
+
+	// Check finds why a company cannot receive, when it is onboarded. Nil: every one can.
+	Check func(Supplier) []fault.Fault
+
+	// Enrol tells the authority, or the network, where documents for a company go, where
+	// a program can tell that. Nil: nobody asks.
+	Enrol func(ctx context.Context, in Enrolment) []fault.Fault
+}
+
+// Enrols reports whether something has to be told for a company.
+func (r *Receive) Enrols(s *Supplier) bool {
+	return r != nil && r.Enrol != nil && s.ReceivesFrom() != ""
+}
+
+// Fetching is how documents are asked for; nil where nobody asks.
+func (r *Receive) Fetching() *Fetch {
+	if r == nil {
+		return nil
+	}
+	return r.Fetch
+}
+
+// Document is one that somebody else sent to a company.
+type Document struct {
+	// AuthorityID is the authority's own name of it, one for each company that receives it.
+	AuthorityID string
+	Format      string // "XML", "PDF" or "P7M" (signed XML)
+	Bytes       []byte `json:"-"`
+
+	// To is who receives it, by the numbers that the call or the document has, where
+	// the authority has called. What was asked for a company is that company's.
+	To transaction.Party
+}
+
+// The setting that switches receiving on, and its one member.
+const (
+	SettingReceive = "receive"
+	receiveFrom    = "from"
+)
+
+// receiveSetting is listed among the settings of every country that can receive.
+func receiveSetting() Setting {
+	return Setting{Key: SettingReceive, Type: "object", Description: "documents that others send to the company are brought from the authority: " +
+		`{"from": "YYYY-MM-DD"}, the day from which on they are wanted; without it clients upload them`}
+}
+
+// ReceivesFrom is the day from which on a company wants what others send to it; ""
+// where it has not switched that on.
+func (s *Supplier) ReceivesFrom() string {
+	switched, _ := s.Settings[SettingReceive].(map[string]any)
+	day, _ := switched[receiveFrom].(string)
+	return day
+}
+
+// ReceivesSince is the first instant of that day where the company is; zero where it
+// does not receive.
+func (a *Atlas) ReceivesSince(s *Supplier) time.Time {
+	pack, ok := a.Pack(s.CountryCode)
+	day := s.ReceivesFrom()
+	if !ok || pack.Receive == nil || day == "" || s.Closed {
+		return time.Time{}
+	}
+	at, err := time.ParseInLocation(time.DateOnly, day, a.Zone(s.Address, pack))
+	if err != nil {
+		return time.Time{} // refused at onboarding
+	}
+	return at
+}
+
+// CheckReceive finds what is wrong with a company's wish to receive.
+func (p Pack) CheckReceive(s *Supplier) []fault.Fault {
+	value, there := s.Settings[SettingReceive]
+	if !there || p.Receive == nil {
+		return nil
+	}
+	const path = "settings." + SettingReceive
+	switched, ok := value.(map[string]any)
+	if !ok {
+		return []fault.Fault{fault.At(path, fault.FieldNotValid, "must be an object with the member from")}
+	}
+	for key := range switched {
+		if key != receiveFrom {
+			return []fault.Fault{fault.At(path+"."+fault.Clip(key, 50), fault.UnsupportedField, "is no member of it: it has from alone")}
+		}
+	}
+	if day := s.ReceivesFrom(); !isDay(day) {
+		return []fault.Fault{fault.At(path+"."+receiveFrom, fault.FieldNotValid, "must be a day, YYYY-MM-DD, from 2000 on")}
+	}
+	if p.Receive.Check == nil {
+		return nil
+	}
+	return p.Receive.Check(*s)
+}
+
+func isDay(text string) bool {
+	day, err := time.Parse(time.DateOnly, text)
+	return err == nil && day.Year() >= 2000
+}
+
+// Mark is how far the documents of a company were brought, as the cursor of a look:
+// everything before At is on disk. After is what a pack needs besides to go on within
+// an instant, or within what it has in hand. A mark may go back at any time, and what
+// comes again is nothing; it never goes on over what is not on disk.
+type Mark struct {
+	At    time.Time
+	After string
+}
+
+const markForm = "2006-01-02T15:04:05.000000Z"
+
+// String is the mark as a cursor; "" of the zero one.
+func (m Mark) String() string {
+	switch {
+	case m.At.IsZero():
+		return ""
+	case m.After == "":
+		return m.At.UTC().Format(markForm)
+	}
+	return m.At.UTC().Format(markForm) + "|" + m.After
+}
+
+// ReadMark reads a cursor; "" is the zero mark.
+func ReadMark(cursor string) (Mark, error) {
+	if cursor == "" {
+		return Mark{}, nil
+	}
+	text, after, _ := strings.Cut(cursor, "|")
+	at, err := time.Parse(markForm, text)
+	if err != nil {
+		return Mark{}, fmt.Errorf("the cursor %q begins with no time", fault.Clip(cursor, 100))
+	}
+	return Mark{at, after}, nil
+}
+
+// Mark is where a look for documents begins: at its cursor, and never before the day
+// from which on the company wants them.
+func (in Inquiry) Mark() (Mark, error) {
+	m, err := ReadMark(in.Cursor)
+	if err == nil && m.At.Before(in.From) {
+		m = Mark{At: in.From}
+	}
+	return m, err
+}
+
+// validate finds what a pack says of receiving that cannot be so.
+func (r *Receive) validate(p Pack) error {
+	switch {
+	case r == nil:
+		return nil
+	case p.Connect == nil:
+		return errors.New("received documents without a channel")
+	case r.Fetch == nil && p.Callbacks == nil:
+		return errors.New("received documents that nobody brings")
+	case r.Fetch != nil && r.Fetch.Look == nil:
+		return errors.New("received documents that nobody can look for")
+	}
+	return nil
 }

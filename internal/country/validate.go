@@ -46,6 +46,9 @@ func (p Pack) validate() error {
 	if p.Fetch != nil && p.Fetch.Look == nil {
 		wrong.add("a mailbox that nobody can look into")
 	}
+	if err := p.Receive.validate(p); err != nil {
+		wrong.add("%w", err)
+	}
 	validateCodes(p.Codes, wrong)
 	p.Facts.validate(wrong)
 	validateSecrets(p.Facts.Secrets, wrong)

@@ -1,12 +1,8 @@
 package filing
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
 	"time"
 
 	"tributary/internal/correction"
@@ -82,19 +78,11 @@ var errDocuments = errors.New("the document cannot be stored")
 
 // reasonOf names what went wrong, as clients and operators read it.
 func reasonOf(err error) fault.Code {
-	var call *url.Error
-	var line net.Error
 	switch {
 	case errors.Is(err, errDocuments):
 		return fault.DocumentsUnavailable
 	case errors.Is(err, correction.ErrMissing), fault.KindOf(err) == fault.Unavailable:
 		return fault.InternalError
-	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly), errors.Is(err, country.ErrNoIdentity):
-		return fault.AuthorityNotConfigured
-	case errors.Is(err, country.ErrCredentials):
-		return fault.CredentialsInvalid
-	case errors.As(err, &call), errors.As(err, &line), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.AuthorityUnreachable
 	}
-	return fault.AuthorityError
+	return country.ReasonOf(err)
 }

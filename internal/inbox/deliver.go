@@ -35,23 +35,12 @@ func (i *Inbox) Run(ctx context.Context) error {
 // deliver gives one message to its filing, in one write with the mark that it
 // was taken: whatever it does is done once.
 func (i *Inbox) deliver(ctx context.Context, lease *lease.Lease[stored]) {
-	m := lease.Row
-	err := i.db.Write(ctx, func(tx *db.Tx) error {
-		operation, err := i.cfg.HandleMessage(tx, m.at, m.of, m.message)
-		if err != nil {
-			return err
-		}
-		if operation == "" {
-			if err := tx.Exec(lostSQL, lease.ID); err != nil {
-				return err
-			}
-			return lease.Finish(tx, again(tx.Now(), m))
-		}
-		if err := tx.Exec(takenSQL, operation, db.Micros(tx.Now()), lease.ID); err != nil {
-			return err
-		}
-		return lease.Finish(tx, time.Time{})
-	})
+	m, err := lease.Row, error(nil)
+	if m.message.Document != nil {
+		err = i.hand(ctx, lease)
+	} else {
+		err = i.db.Write(ctx, func(tx *db.Tx) error { return i.tell(tx, lease) })
+	}
 	if err == nil || errors.Is(err, db.ErrStale) || ctx.Err() != nil {
 		return
 	}
@@ -59,6 +48,25 @@ func (i *Inbox) deliver(ctx context.Context, lease *lease.Lease[stored]) {
 	_ = i.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { // otherwise the lease runs out
 		return lease.Finish(tx, tx.Now().Add(pauseMax/10))
 	})
+}
+
+// tell hands a message to filing, in the write that marks it as taken.
+func (i *Inbox) tell(tx *db.Tx, lease *lease.Lease[stored]) error {
+	m := lease.Row
+	operation, err := i.cfg.HandleMessage(tx, m.at, m.of, m.message)
+	if err != nil {
+		return err
+	}
+	if operation == "" {
+		if err := tx.Exec(lostSQL, lease.ID); err != nil {
+			return err
+		}
+		return lease.Finish(tx, again(tx.Now(), m))
+	}
+	if err := tx.Exec(takenSQL, operation, db.Micros(tx.Now()), lease.ID); err != nil {
+		return err
+	}
+	return lease.Finish(tx, time.Time{})
 }
 
 // again is when a message whose filing is not known is looked at next; zero: never.

@@ -54,6 +54,7 @@ func (i *Inbox) fetch(ctx context.Context) error {
 type looked struct {
 	country.Fetched
 	texts []string      // of the messages, as they are stored
+	since time.Time     // of documents: from when on they are wanted
 	every time.Duration // the pack's pause
 	over  bool          // nothing can wait for the company any more
 	err   error
@@ -74,37 +75,45 @@ func (i *Inbox) look(ctx context.Context, lease *lease.Lease[mailbox]) {
 	case got.err != nil:
 		outcome = fetchFailed
 		i.log.Warn("check a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", got.err)
-	case len(got.Messages) > 0:
+	case got.brought():
 		outcome = fetchBrought
 	}
 	i.fetches.WithLabelValues(m.at.Code, outcome).Inc()
-	err := i.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return i.keep(tx, lease, got) })
+	err := i.store(context.WithoutCancel(ctx), lease, got)
 	if err != nil && !errors.Is(err, db.ErrStale) {
 		i.log.Error("store the messages of a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", err)
 		return
 	}
-	if len(got.Messages) > 0 {
+	if got.brought() {
 		killpoint.Reach(killpoint.Heard)
 	}
 }
 
+func (l *looked) brought() bool { return len(l.Messages)+len(l.Documents) > 0 }
+
 // ask makes the call. Whatever it brings is checked before anything is stored.
 func (i *Inbox) ask(ctx context.Context, m mailbox) (got looked) {
 	pack, _ := i.cfg.Atlas.Pack(m.at.Code)
-	if pack.Fetch == nil {
+	fetch := m.fetch(pack)
+	if fetch == nil {
 		got.over = true
 		return got
 	}
-	got.every = pack.Fetch.Pause()
-	in := country.Inquiry{Cursor: m.cursor, Limit: max(1, country.FetchMessagesMax>>min(m.failures, 20))}
+	got.every = fetch.Pause()
+	in := country.Inquiry{Cursor: m.cursor, Limit: max(1, m.most()>>min(m.failures, 20))}
 	got.err = i.db.Read(ctx, func(r db.Reader) (err error) {
 		in.Supplier, err = i.cfg.Companies.Supplier(r, m.of.Scope, m.of.SupplierID)
 		return err
 	})
-	if fault.KindOf(got.err) == fault.NotFound || got.err == nil && !pack.Fetch.Wants(in.Supplier) {
+	if fault.KindOf(got.err) == fault.NotFound || got.err == nil && !i.wanted(&m, fetch, &in) {
 		got.over, got.err = true, nil
 		return got
 	}
+	if ahead := in.From.Sub(i.db.Wall()); got.err == nil && ahead > 0 {
+		got.Cursor, got.Wait = m.cursor, ahead // the day has not come
+		return got
+	}
+	got.since = in.From
 	if got.err == nil {
 		in.Channel, got.err = i.cfg.Atlas.Channel(m.at.Code, m.at.Live)
 	}
@@ -114,10 +123,14 @@ func (i *Inbox) ask(ctx context.Context, m mailbox) (got looked) {
 	if got.err != nil {
 		return got
 	}
-	call, cancel := context.WithTimeout(ctx, pack.Fetch.Within())
+	call, cancel := context.WithTimeout(ctx, fetch.Within())
 	defer cancel()
-	got.Fetched, got.err = i.safely(call, m.at, pack.Fetch, in)
-	if got.err == nil {
+	got.Fetched, got.err = i.safely(call, m.at, fetch, in)
+	switch {
+	case got.err != nil:
+	case m.documents:
+		got.err = soundDocuments(got.Fetched, in.Limit)
+	default:
 		got.texts, got.err = sound(m.at, got.Fetched, in.Limit)
 	}
 	if got.err != nil {
@@ -164,24 +177,40 @@ func sound(at country.Environment, got country.Fetched, limit int) ([]string, er
 	return texts, nil
 }
 
-// keep stores the end of a look.
-func (i *Inbox) keep(tx *db.Tx, lease *lease.Lease[mailbox], got looked) error {
+// store stores the end of a look with everything that it brought, in one commit.
+func (i *Inbox) store(ctx context.Context, lease *lease.Lease[mailbox], got looked) error {
+	if len(got.Documents) > 0 {
+		return i.cfg.TakeDocuments(ctx, deliveries(&lease.Row, got.Documents), func(tx *db.Tx, _ []string, fresh int) error {
+			return i.keep(tx, lease, got, fresh)
+		})
+	}
+	return i.db.Write(ctx, func(tx *db.Tx) error {
+		switch {
+		case got.err != nil:
+			return i.keepFailure(tx, lease, got)
+		case got.spent != nil:
+			return i.keepWait(tx, lease, got.spent)
+		}
+		fresh, err := i.insert(tx, lease.Row.at, lease.Row.of, batch{messages: got.Messages, texts: got.texts})
+		if err != nil {
+			return err
+		}
+		return i.keep(tx, lease, got, fresh)
+	})
+}
+
+// keep moves the cursor behind what a look brought, in the write that stores it.
+func (i *Inbox) keep(tx *db.Tx, lease *lease.Lease[mailbox], got looked, fresh int) error {
 	m, now := lease.Row, tx.Now()
-	switch {
-	case got.err != nil:
-		return i.keepFailure(tx, lease, got)
-	case got.spent != nil:
-		return i.keepWait(tx, lease, got.spent)
-	}
-	fresh, err := i.insert(tx, m.at, m.of, batch{messages: got.Messages, texts: got.texts})
-	if err != nil {
-		return err
-	}
 	if got.over {
-		got.Cursor = m.cursor // it may be wanted again
+		got.Cursor, got.since = m.cursor, m.since // it may be wanted again
 	}
-	err = tx.Exec("UPDATE inbox_mailboxes SET cursor = $1, brought = brought + $2, failures = 0, failing_since = NULL, problem = NULL, looked_at = $3 WHERE mailbox = $4",
-		got.Cursor, fresh, db.Micros(now), lease.ID)
+	since := any(nil)
+	if !got.since.IsZero() {
+		since = db.Micros(got.since)
+	}
+	err := tx.Exec(`UPDATE inbox_mailboxes SET cursor = $1, since = $2, brought = brought + $3, failures = 0, failing_since = NULL,
+		problem = NULL, looked_at = $4 WHERE mailbox = $5`, got.Cursor, since, fresh, db.Micros(now), lease.ID)
 	if err != nil {
 		return err
 	}
@@ -218,7 +247,7 @@ func (i *Inbox) keepFailure(tx *db.Tx, lease *lease.Lease[mailbox], got looked) 
 		m.failingSince = now
 	}
 	m.failures++
-	problem := fault.Clip(got.err.Error(), problemMax)
+	problem := fault.Clip(string(country.ReasonOf(got.err))+": "+got.err.Error(), problemMax)
 	err := tx.Exec("UPDATE inbox_mailboxes SET failures = $1, failing_since = $2, problem = $3, looked_at = $4 WHERE mailbox = $5",
 		m.failures, db.Micros(m.failingSince), problem, db.Micros(now), lease.ID)
 	if err != nil {
@@ -226,12 +255,22 @@ func (i *Inbox) keepFailure(tx *db.Tx, lease *lease.Lease[mailbox], got looked) 
 	}
 	if i.cfg.Alerts != nil && (now.Sub(m.failingSince) >= silentFor || errors.Is(got.err, country.ErrCredentials)) {
 		err := i.cfg.Alerts.RaiseOnceIn(tx, m.failingSince, alert.Alert{Name: alert.MailboxUnread, Subject: m.of.SupplierID,
-			Message: fmt.Sprintf("messages at %s for company %s cannot be fetched: %s", m.at, m.of.SupplierID, problem)})
+			Message: fmt.Sprintf("%s at %s for company %s cannot be fetched: %s", m.what(), m.at, m.of.SupplierID, problem)})
 		if err != nil {
 			return err
 		}
 	}
-	return lease.Finish(tx, now.Add(jittered(pauseAfter(m.failures, got.every))))
+	return lease.Finish(tx, now.Add(got.pause(now, m.failures)))
+}
+
+// pause is how long nobody looks after so many failures in a row; calls that are used
+// up are there again when the authority counts anew.
+func (l looked) pause(now time.Time, failures int64) time.Duration {
+	var used *country.Exhausted
+	if errors.As(l.err, &used) {
+		return min(max(used.Until.Sub(now), l.every), lookWaitMax)
+	}
+	return jittered(pauseAfter(failures, l.every))
 }
 
 // pauseAfter is the pause after so many failures in a row.

@@ -60,8 +60,11 @@ const (
 	BodyBytesMax = 5 << 20
 	MessagesMax  = 1000
 	KeyBytesMax  = 300
-	storeFor     = 10 * time.Second
-	pathBytesMax = 1000
+	// of calls that bring received documents, which come in base64; a few at a time
+	LargeBodyBytesMax = 28 << 20
+	largeAtOnce       = 4
+	storeFor          = 10 * time.Second
+	pathBytesMax      = 1000
 )
 
 // Config says what an inbox stands on.
@@ -81,6 +84,10 @@ type Config struct {
 	// HandleMessage hands a message to the filing it speaks of, inside the write that takes
 	// it. "" means that nobody knows its handle.
 	HandleMessage func(tx *db.Tx, at country.Environment, of country.Mailbox, m country.Message) (operationID string, err error)
+	// TakeDocuments takes received documents: their bytes are on disk when it calls with, in
+	// the write that stores them, with the operation of each and how many were new. The
+	// write may run twice. Nil: no documents are taken.
+	TakeDocuments func(ctx context.Context, list []Delivery, with func(tx *db.Tx, operations []string, fresh int) error) error
 	// Grant takes what a browser brings back from a person's visit. A state that is
 	// not known is fault.NotFound, one that was used fault.Conflict, one whose time
 	// is over fault.Expired. Nil: 404.
@@ -96,6 +103,7 @@ type Inbox struct {
 	words *rate.Limiter // strangers must not fill the log
 
 	callers *account.Pace
+	large   chan struct{} // one for each large body that is read
 
 	fetches *prometheus.CounterVec
 }
@@ -112,7 +120,10 @@ const (
 
 // New registers the metric and returns an inbox.
 func New(c Config) (*Inbox, error) {
-	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20),
+	if c.TakeDocuments == nil {
+		c.TakeDocuments = func(context.Context, []Delivery, func(*db.Tx, []string, int) error) error { return errNoDocuments }
+	}
+	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20), large: make(chan struct{}, largeAtOnce),
 		callers: account.NewPace(callsPerSecond, callsBurst),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total",
 			Help: "Calls from authorities, by country and outcome."}, []string{"country", "outcome"}),
@@ -192,13 +203,10 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	if err != nil {
 		return country.CallReply{}, wasRefused, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytesMax))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return country.CallReply{}, wasInvalid, fault.New(fault.TooLarge, "the call has more than %d bytes", BodyBytesMax)
-	case err != nil:
-		return country.CallReply{}, wasInvalid, fault.New(fault.Invalid, "the call was interrupted").Because(err)
+	body, done, err := i.body(w, r, at)
+	defer done()
+	if err != nil {
+		return country.CallReply{}, wasInvalid, err
 	}
 	to, err := i.cfg.Atlas.Endpoint(at.Code, at.Live)
 	if err != nil && !errors.Is(err, country.ErrNoAddress) {
@@ -229,6 +237,30 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 		return reply, wasRepeated, nil
 	}
 	return reply, wasStored, nil
+}
+
+// body reads what a caller sends: of an authority that brings documents more, and of such
+// bodies a few at a time, because anybody can begin one. done gives the place back.
+func (i *Inbox) body(w http.ResponseWriter, r *http.Request, at country.Environment) (text []byte, done func(), err error) {
+	done, most := func() {}, int64(BodyBytesMax)
+	pack, _ := i.cfg.Atlas.Pack(at.Code)
+	if pack.Receive != nil && pack.Receive.Fetch == nil && (r.ContentLength < 0 || r.ContentLength > BodyBytesMax) {
+		select {
+		case i.large <- struct{}{}:
+			most, done = LargeBodyBytesMax, func() { <-i.large }
+		default:
+			return nil, done, fault.New(fault.Unavailable, "%d large calls are read at this moment", largeAtOnce)
+		}
+	}
+	text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, done, fault.New(fault.TooLarge, "the call has more than %d bytes", most)
+	case err != nil:
+		return nil, done, fault.New(fault.Invalid, "the call was interrupted").Because(err)
+	}
+	return text, done, nil
 }
 
 // client is the certificate that the caller shows, verified against the CA that
@@ -280,6 +312,12 @@ func namedRight(at country.Environment, list []country.Message) error {
 	for n, m := range list {
 		if m.Key == "" || len(m.Key) > KeyBytesMax || len(m.Handle) > KeyBytesMax || !db.Storable(m.Key+m.Handle) {
 			return fmt.Errorf("the pack of %s names message %d with %d bytes, about %d bytes", at.Code, n, len(m.Key), len(m.Handle))
+		}
+		if m.Document == nil {
+			continue
+		}
+		if err := soundDocument(m.Document); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 // is one row and one key, so clients take turns and endpoints can be bounded.
 var mailboxQueue = &lease.Queue[mailbox]{
 	Table: "inbox_mailboxes", ID: "mailbox", Key: "mailbox",
-	Columns: "country, live, client_id, company_id, cursor, failures, failing_since", Scan: scanMailbox,
+	Columns: "country, live, client_id, company_id, documents, since, cursor, failures, failing_since", Scan: scanMailbox,
 	Group: "|", // a mailbox begins with its client
 	// A country may look less often: a look that comes early finds what there is.
 	Longest: fmt.Sprint((2 * lookPauseMax).Microseconds()),
@@ -25,19 +25,33 @@ var mailboxQueue = &lease.Queue[mailbox]{
 type mailbox struct {
 	at           country.Environment
 	of           country.Mailbox
+	documents    bool      // received ones are asked for, not messages
+	since        time.Time // of documents: the day from which on the last look wanted them
 	cursor       string
 	failures     int64
 	failingSince time.Time // zero: the last look succeeded
 }
 
 func scanMailbox(scan func(...any) error) (m mailbox, err error) {
-	err = scan(&m.at.Code, (*bool)(&m.at.Live), &m.of.Scope, &m.of.SupplierID, &m.cursor, &m.failures,
-		db.NullInstant(&m.failingSince))
+	err = scan(&m.at.Code, (*bool)(&m.at.Live), &m.of.Scope, &m.of.SupplierID, &m.documents, db.NullInstant(&m.since),
+		&m.cursor, &m.failures, db.NullInstant(&m.failingSince))
 	return m, err
 }
 
-func mailboxID(at country.Environment, of country.Mailbox) string {
-	return of.Scope + "|" + at.String() + "|" + of.SupplierID
+// fetch is how the mailbox is looked into; nil: nothing can wait in it.
+func (m *mailbox) fetch(p country.Pack) *country.Fetch {
+	if m.documents {
+		return p.Receive.Fetching()
+	}
+	return p.Fetch
+}
+
+func (m *mailbox) id() string {
+	id := m.of.Scope + "|" + m.at.String() + "|" + m.of.SupplierID
+	if m.documents {
+		id += "|documents"
+	}
+	return id
 }
 
 // endpointOf is the CC.live or CC.test in the id of a mailbox.
@@ -47,25 +61,39 @@ func endpointOf(id string) string {
 	return at
 }
 
-const mailboxColumns = "mailbox,endpoint,country,live,client_id,company_id,due_at"
+const mailboxColumns = "mailbox,endpoint,country,live,client_id,company_id,documents,due_at"
 
-func mailboxRow(at country.Environment, of country.Mailbox, due time.Time) []any {
-	return []any{mailboxID(at, of), at.String(), at.Code, bool(at.Live), of.Scope, of.SupplierID, db.Micros(due)}
+func (m *mailbox) row(due time.Time) []any {
+	return []any{m.id(), m.at.String(), m.at.Code, bool(m.at.Live), m.of.Scope, m.of.SupplierID, m.documents, db.Micros(due)}
+}
+
+// mailboxes are the rows of what may wait for a company: its messages and its documents.
+func (i *Inbox) mailboxes(at country.Environment, scope string, s *country.Supplier, due time.Time) (rows [][]any) {
+	pack, _ := i.cfg.Atlas.Pack(at.Code)
+	if !i.cfg.Atlas.Offers(at.Code, at.Live) {
+		return nil
+	}
+	for _, documents := range []bool{false, true} {
+		m := mailbox{at: at, of: country.Mailbox{Scope: scope, SupplierID: s.ID}, documents: documents}
+		if m.fetch(pack).Wants(*s) && (!documents || s.ReceivesFrom() != "") {
+			rows = append(rows, m.row(due))
+		}
+	}
+	return rows
 }
 
 // Follow lets a company's mailbox be looked into from now on, in the commit that
 // stores the company or a change of it. One that has failed is looked into at
 // once: what was changed may have been the reason.
 func (i *Inbox) Follow(tx *db.Tx, scope string, live bool, s country.Supplier) error {
-	pack, _ := i.cfg.Atlas.Pack(s.CountryCode)
-	at := country.Environment{Code: pack.Code, Live: country.Live(live)}
-	if !pack.Fetch.Wants(s) || !i.cfg.Atlas.Offers(at.Code, at.Live) {
+	rows := i.mailboxes(country.Environment{Code: s.CountryCode, Live: country.Live(live)}, scope, &s, tx.Now())
+	if len(rows) == 0 {
 		return nil // one that is looked into stops by itself
 	}
 	err := tx.InsertReturning(db.Insert{Table: "inbox_mailboxes", Columns: mailboxColumns,
 		Suffix: `ON CONFLICT (mailbox) DO UPDATE SET due_at = excluded.due_at WHERE inbox_mailboxes.lease_until IS NULL
 			AND (inbox_mailboxes.due_at IS NULL OR inbox_mailboxes.failures > 0) RETURNING mailbox`},
-		[][]any{mailboxRow(at, country.Mailbox{Scope: scope, SupplierID: s.ID}, tx.Now())}, func(*db.Rows) error { return nil })
+		rows, func(*db.Rows) error { return nil })
 	if err != nil {
 		return fmt.Errorf("follow the mailbox of company %s: %w", s.ID, err)
 	}
@@ -78,7 +106,7 @@ func (i *Inbox) Follow(tx *db.Tx, scope string, live bool, s country.Supplier) e
 func (i *Inbox) followAll(ctx context.Context) error {
 	for _, code := range i.cfg.Atlas.Codes() {
 		pack, _ := i.cfg.Atlas.Pack(code)
-		if pack.Fetch == nil {
+		if pack.Fetch == nil && pack.Receive.Fetching() == nil {
 			continue
 		}
 		for after, more := (country.Mailbox{}), true; more; {
@@ -90,9 +118,7 @@ func (i *Inbox) followAll(ctx context.Context) error {
 			for _, c := range page {
 				at := country.Environment{Code: code, Live: country.Live(c.Live)}
 				after = country.Mailbox{Scope: c.ClientID, SupplierID: c.Supplier.ID}
-				if pack.Fetch.Wants(c.Supplier) && i.cfg.Atlas.Offers(code, at.Live) {
-					rows = append(rows, mailboxRow(at, after, i.db.Now()))
-				}
+				rows = append(rows, i.mailboxes(at, c.ClientID, &c.Supplier, i.db.Now())...)
 			}
 			if more = len(page) == followPage; len(rows) == 0 {
 				continue

@@ -32,10 +32,11 @@ type stored struct {
 }
 
 // kept is the receipt of a message with the names of its news, which a
-// receipt's own form leaves out.
+// receipt's own form leaves out, or what is known of a received document.
 type kept struct {
-	Receipt country.Receipt
-	Names   []string `json:",omitempty"`
+	Receipt  country.Receipt
+	Names    []string          `json:",omitempty"`
+	Document *country.Document `json:",omitempty"`
 }
 
 func scanStored(scan func(...any) error) (s stored, err error) {
@@ -61,6 +62,9 @@ func scanStored(scan func(...any) error) (s stored, err error) {
 		}
 	}
 	s.message.Receipt = k.Receipt
+	if s.message.Document = k.Document; k.Document != nil {
+		s.message.Document.Bytes, s.message.Raw = s.message.Raw, nil
+	}
 	return s, nil
 }
 
@@ -70,7 +74,7 @@ const (
 		"caller,bytes"
 	lostSQL    = "UPDATE inbox_messages SET tries = tries + 1 WHERE message_id = $1"
 	takenSQL   = "UPDATE inbox_messages SET operation_id = $1, taken_at = $2 WHERE message_id = $3"
-	unknownSQL = `SELECT message_id, country, live, name, handle, raw, received_at, tries FROM inbox_messages
+	unknownSQL = `SELECT message_id, country, live, name, handle, substr(raw, 1, 4096), received_at, tries FROM inbox_messages
 		WHERE taken_at IS NULL AND tries > 0 ORDER BY message_id DESC LIMIT $1`
 )
 
@@ -85,7 +89,7 @@ type batch struct {
 func encode(at country.Environment, messages []country.Message) ([]string, error) {
 	texts := make([]string, len(messages))
 	for n, m := range messages {
-		k := kept{Receipt: m.Receipt}
+		k := kept{Receipt: m.Receipt, Document: m.Document}
 		for _, news := range m.Receipt.News {
 			k.Names = append(k.Names, news.Key)
 		}
@@ -134,7 +138,7 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 	if err := tx.Lock("inbox|" + at.String()); err != nil {
 		return 0, err
 	}
-	size := func(n int) int64 { return int64(len(b.messages[n].Raw) + len(b.texts[n])) }
+	size := func(n int) int64 { return int64(len(bytesOf(&b.messages[n])) + len(b.texts[n])) }
 	sum := int64(0)
 	for n := range b.messages {
 		sum += size(n)
@@ -146,9 +150,10 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 	if of != (country.Mailbox{}) {
 		client, company = of.Scope, of.SupplierID
 	}
-	for n, m := range b.messages {
+	for n := range b.messages {
+		m := &b.messages[n]
 		var one int
-		err := tx.Row(knownSQL, at.Code, bool(at.Live), m.Key).Scan(&one)
+		err := tx.Row(knownSQL, at.Code, bool(at.Live), name(m)).Scan(&one)
 		if err == nil {
 			continue
 		}
@@ -161,8 +166,7 @@ func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b 
 		}
 		fresh++
 		now := db.Micros(tx.Now())
-		raw := append([]byte{}, m.Raw...)
-		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client,
+		row := []any{id.String(), at.String(), at.Code, bool(at.Live), name(m), m.Handle, b.texts[n], bytesOf(m), now, now, client,
 			company, db.Null(b.caller), size(n)}
 		if err := tx.Insert("inbox_messages", columns, row); err != nil {
 			return 0, err
@@ -178,13 +182,10 @@ type Message struct {
 	At         country.Environment
 	Key        string
 	Handle     string
-	Raw        string // the beginning
+	Raw        string // its first 4 KiB
 	ReceivedAt time.Time
 	Tries      int64
 }
-
-// rawShown is how much of a message an operator sees.
-const rawShown = 4 << 10
 
 // Unknown lists messages that speak of no filing of ours, newest first.
 func Unknown(r db.Reader, limit int) ([]Message, error) {
@@ -195,7 +196,7 @@ func Unknown(r db.Reader, limit int) ([]Message, error) {
 		var raw []byte
 		var received int64
 		err = scan(&m.ID, &m.At.Code, (*bool)(&m.At.Live), &m.Key, &m.Handle, &raw, &received, &m.Tries)
-		m.Raw, m.ReceivedAt = string(raw[:min(len(raw), rawShown)]), db.FromMicros(received)
+		m.Raw, m.ReceivedAt = string(raw), db.FromMicros(received)
 		return m, err
 	}, unknownSQL, limit)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *Companies) examine(ctx context.Context, job *claimed) (*examined, error
 			}
 		}
 	}
-	e.faults = distinct(e.faults)
+	e.faults = distinct(append(e.faults, pack.CheckReceive(&e.supplier)...))
 	return e, nil
 }
 

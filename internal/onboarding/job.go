@@ -247,7 +247,9 @@ func (c *Companies) giveBack(ctx context.Context, job *claimed, wait time.Durati
 
 // enrol does what the authority asks. transient says that it could not answer.
 func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (faults []fault.Fault, transient bool) {
-	if e.pack.Enrol == nil || job.kind == kindPatch && !e.replaced {
+	enrols := e.pack.Enrol != nil && (job.kind != kindPatch || e.replaced)
+	receives := e.pack.Receive.Enrols(&e.supplier)
+	if !enrols && !receives {
 		return nil, false // nothing to do, or done when the credentials came
 	}
 	at, err := c.cfg.Atlas.Endpoint(job.country, country.Live(job.live))
@@ -263,8 +265,13 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	var done country.Enrolled
 	state, digest := newState()
 	faults = c.guarded(job, "enrolling", func() []fault.Fault {
-		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state,
-			Grant: e.grant})
+		in := country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state, Grant: e.grant}
+		if enrols {
+			done = e.pack.Enrol(ctx, in)
+		}
+		if receives && len(done.Faults) == 0 && done.Visit == "" {
+			done.Faults = e.pack.Receive.Enrol(ctx, in)
+		}
 		return country.BoundedFaults(done.Faults)
 	})
 	if faults = errorsOnly(faults); len(faults) == 0 && done.Visit != "" {

@@ -68,8 +68,8 @@ func (c *Companies) Holder(r db.Reader, clientID string, p transaction.Party) (s
 	return s, false, nil
 }
 
-func (c *Companies) holder(r db.Reader, clientID, home string, numbers []string) (found country.Supplier, ok bool, err error) {
-	var keys []string
+// taxKeys are the forms in which numbers may be those of companies.
+func taxKeys(home string, numbers ...string) (keys []string) {
 	for _, number := range numbers {
 		bare := taxid.Bare(number)
 		if bare == "" {
@@ -82,7 +82,11 @@ func (c *Companies) holder(r db.Reader, clientID, home string, numbers []string)
 			}
 		}
 	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+}
+
+func (c *Companies) holder(r db.Reader, clientID, home string, numbers []string) (found country.Supplier, ok bool, err error) {
+	keys := taxKeys(home, numbers...)
 	if len(keys) == 0 {
 		return found, false, nil
 	}
@@ -106,6 +110,42 @@ func (c *Companies) holder(r db.Reader, clientID, home string, numbers []string)
 		return nil
 	})
 	return found, matches == 1, err
+}
+
+// receiversMax is how many companies one document can be delivered to.
+const receiversMax = 100
+
+// Receivers finds the companies of all clients that a party of a document is, in one
+// environment of a country: by its tax number, else by another number of it.
+func (c *Companies) Receivers(r db.Reader, at country.Environment, p transaction.Party) (list []Owned, err error) {
+	other := []string{p.EntityNumber}
+	if p.Electronic != nil {
+		other = append(other, p.Electronic.ID)
+	}
+	for _, numbers := range [][]string{{p.TaxNumber}, {p.FiscalCode}, other} {
+		keys := taxKeys(at.Code, numbers...)
+		if len(keys) == 0 {
+			continue
+		}
+		list, err = db.Collect(r, func(scan func(...any) error) (o Owned, err error) {
+			var id, text string
+			var p profile
+			if err := scan(&o.ClientID, &id, &o.Live, &text); err != nil {
+				return o, err
+			}
+			err = decodeProfile(text, &p)
+			o.Supplier = c.supplier(id, &p)
+			return o, err
+		}, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND live = $2 AND "+c.db.In("tax_key", "$3")+
+			" ORDER BY client_id, company_id LIMIT $4", at.Code, bool(at.Live), db.Strings(keys), receiversMax)
+		if err != nil {
+			return nil, fmt.Errorf("look for who receives a document: %w", err)
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+	return nil, nil
 }
 
 func (c *Companies) supplier(id string, p *profile) country.Supplier {

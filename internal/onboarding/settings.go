@@ -49,7 +49,11 @@ func (q *request) setting(chosen country.Settings, key string, n *strictjson.Val
 	path := "settings." + strictjson.Printable(key)
 	i := slices.IndexFunc(facts.Settings, func(s country.Setting) bool { return s.Key == key })
 	if i < 0 {
-		q.refuse(path, fault.UnsupportedField, "is not a setting of this country")
+		reason := "is not a setting of this country"
+		if key == country.SettingReceive {
+			reason = "is not offered: nobody brings received documents in this country; upload them"
+		}
+		q.refuse(path, fault.UnsupportedField, "%s", reason)
 		return
 	}
 	if n.Kind == strictjson.Null {

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/hold"
+	"tributary/internal/inbox"
 	"tributary/internal/lease"
 	"tributary/internal/onboarding"
 	"tributary/internal/operation"
@@ -105,6 +106,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		func() error { return s.cfg.Filing.TakeForSent(tx) },
 		func() error { return series.Leap(tx, s.cfg.Atlas, s.cfg.DB.Wall()) },
 		func() error { return files.Hold(tx) },
+		func() error { return rewind(tx, known.to) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {
@@ -121,6 +123,15 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		}
 	}
 	return nil
+}
+
+// rewind has documents that others sent brought again: those of the lost time, and of
+// some days before, because files may come from an older backup than the records.
+func rewind(tx *db.Tx, to time.Time) error {
+	if to.IsZero() {
+		to = tx.Now()
+	}
+	return inbox.Rewind(tx, to.AddDate(0, 0, -marginDays))
 }
 
 // holdAll lets nothing be filed for suppliers whose authority has not been asked.

@@ -13,7 +13,9 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/db"
 	"tributary/internal/inbox"
+	"tributary/internal/received"
 )
 
 // buildInbox makes the addresses that authorities call. A worker without the
@@ -21,8 +23,19 @@ import (
 func (s *Server) buildInbox(context.Context) (err error) {
 	s.inbox, err = inbox.New(inbox.Config{DB: s.db, Atlas: s.atlas, Endpoints: s.endpoints, Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy, SimulatorsFrom: s.cfg.SimulatorsFrom, Companies: s.company, Alerts: s.alerts,
-		HandleMessage: s.service.HandleMessage, Grant: s.company.Returned})
+		HandleMessage: s.service.HandleMessage, TakeDocuments: s.takeDocuments, Grant: s.company.Returned})
 	return err
+}
+
+// takeDocuments gives what the inbox was brought to who reads it.
+func (s *Server) takeDocuments(ctx context.Context, list []inbox.Delivery,
+	with func(tx *db.Tx, operations []string, fresh int) error) error {
+	arrivals := make([]received.Arrival, len(list))
+	for i, d := range list {
+		arrivals[i] = received.Arrival{Scope: d.Scope, Live: d.Live, Media: received.Media(d.Document.Format), Bytes: d.Document.Bytes,
+			Source: d.Source, AuthorityID: d.Document.AuthorityID, CompanyID: d.CompanyID}
+	}
+	return s.received.Bring(ctx, arrivals, with)
 }
 
 // CallbacksURL is the address of the listener for authorities, or "".

@@ -26,7 +26,8 @@ const (
 )
 
 // accessPoint is the double on its desk. Keys of its book: "tx/" what it was
-// handed, by instance identifier; "who/" a participant that is not like others.
+// handed, by instance identifier; "who/" a participant that is not like others;
+// "recipient/" the backend of one that receives here, "handing/" what it has not got yet.
 type accessPoint struct {
 	desk *authority.Desk
 	dns  func() *nameServer // opened when somebody asks for the network
@@ -39,6 +40,7 @@ type accessPoint struct {
 func New(d *authority.Desk) http.Handler {
 	a := &accessPoint{desk: d}
 	a.dns = sync.OnceValue(func() *nameServer { return serveNames(d, a.answer) })
+	a.resume()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/outbound/submit/{sender}/{receiver}/{document}/{process}/{country}", a.submit)
 	mux.HandleFunc("GET /api/outbound/status/{instance}", a.status)
@@ -49,6 +51,7 @@ func New(d *authority.Desk) http.Handler {
 	mux.HandleFunc("GET /sbd/network", a.network)
 	mux.HandleFunc("PUT /participants/{participant}", a.setParticipant)
 	mux.HandleFunc("PUT /mls/{instance}", a.setMLS)
+	mux.HandleFunc("PUT /recipients/{participant}", a.setRecipient)
 	mux.HandleFunc("POST /responses/{instance}", a.respond)
 	return mux
 }

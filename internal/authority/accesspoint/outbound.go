@@ -61,6 +61,7 @@ type kept struct {
 	SHA256 string        `json:"sha256"`
 	After  time.Duration `json:"after,omitempty"` // when it may be decided
 	Since  time.Time     `json:"since"`
+	Body   []byte        `json:"body,omitempty"` // of one that is tried again, for a backend of ours
 }
 
 // report is the answer to a submission (Phase4PeppolSendingReport).
@@ -212,7 +213,15 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 		k.SHA256 = hex.EncodeToString(other[:])
 		k.Custom1 = k.SHA256
 	}
-	err := a.desk.Write(func(b *authority.Book) { enter(b, k) })
+	var handed *handing
+	err := a.desk.Write(func(b *authority.Book) {
+		if k.Status == stateFailed {
+			k.Body = body
+		}
+		enter(b, k)
+		handed = hand(b, k, body)
+	})
+	a.deliver(err, handed)
 	switch {
 	case err != nil || duplicate:
 		// It holds a document under this identifier, and the call says nothing of it.
@@ -248,13 +257,16 @@ func (a *accessPoint) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var k kept
+	var handed *handing
 	found := false
 	err := a.desk.Write(func(b *authority.Book) {
 		found = b.Load("tx/"+r.PathValue("instance"), &k)
 		if found && k.Status == stateFailed && time.Since(k.Since) >= k.After {
 			k = a.again(b, k)
+			handed = hand(b, k, k.Body)
 		}
 	})
+	a.deliver(err, handed)
 	switch {
 	case err != nil:
 		http.Error(w, "Internal Server Error", http.StatusInternalServerError)

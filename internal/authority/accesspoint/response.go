@@ -52,7 +52,7 @@ func (a *accessPoint) respond(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	status, country, err := handOn(r.Context(), in, in.enveloped(k, time.Now().UTC()))
+	status, country, err := handOn(r.Context(), handedTo{in.To, in.Token, "imr-" + in.ID}, in.enveloped(k, time.Now().UTC()))
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -71,38 +71,9 @@ func (in response) enveloped(k kept, at time.Time) []byte {
 	if in.From != "" {
 		buyer = in.From
 	}
-	w := xmltree.NewWriter(4096)
-	w.Declare()
-	w.Start("StandardBusinessDocument", "xmlns", spaceSBDH)
-	w.Start("StandardBusinessDocumentHeader")
-	w.Leaf("HeaderVersion", "1.0")
-	for _, side := range [][2]string{{"Sender", buyer}, {"Receiver", seller}} {
-		w.Start(side[0])
-		w.Leaf("Identifier", side[1], "Authority", schemeParticipant)
-		w.End()
-	}
-	w.Start("DocumentIdentification")
-	w.Leaf("Standard", spaceResponse)
-	w.Leaf("TypeVersion", "2.1")
-	w.Leaf("InstanceIdentifier", "imr-"+in.ID)
-	w.Leaf("Type", "ApplicationResponse")
-	w.Leaf("CreationDateAndTime", at.Format(time.RFC3339))
-	w.End()
-	w.Start("BusinessScope")
-	for _, scope := range [][3]string{
-		{"DOCUMENTID", spaceResponse + "::ApplicationResponse##" + responseType + "::2.1", schemeDocument},
-		{"PROCESSID", responseProcess, schemeProcess}} {
-		w.Start("Scope")
-		w.Leaf("Type", scope[0])
-		w.Leaf("InstanceIdentifier", scope[1])
-		w.Leaf("Identifier", scope[2])
-		w.End()
-	}
-	w.End()
-	w.End()
-	in.write(w, [2]string{buyer, seller}, k, at)
-	w.End()
-	return w.Bytes()
+	return heading{Sender: buyer, Receiver: seller, Standard: spaceResponse, Version: "2.1", Instance: "imr-" + in.ID,
+		Type: "ApplicationResponse", Document: spaceResponse + "::ApplicationResponse##" + responseType + "::2.1",
+		Process: responseProcess, At: at}.around(func(w *xmltree.Writer) { in.write(w, [2]string{buyer, seller}, k, at) })
 }
 
 // write is the document inside.
@@ -147,17 +118,21 @@ func (in response) write(w *xmltree.Writer, sides [2]string, k kept, at time.Tim
 	w.End()
 }
 
+// handedTo is a backend, and what it is handed.
+type handedTo struct{ address, token, instance string }
+
 // handOn posts a document to the backend and reads the country that it answers.
-func handOn(ctx context.Context, in response, body []byte) (status int, country string, err error) {
+func handOn(ctx context.Context, to handedTo, body []byte) (status int, country string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, in.To, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.address, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
 	r.Header.Set("Content-Type", "application/xml")
-	if in.Token != "" {
-		r.Header.Set("X-Token", in.Token)
+	r.Header.Set("X-SBDH-Instance-ID", to.instance)
+	if to.token != "" {
+		r.Header.Set("X-Token", to.token)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	reply, err := client.Do(r)

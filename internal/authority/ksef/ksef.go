@@ -63,9 +63,9 @@ const callBytesMax = 4 << 20
 // until its session is closed, "invoice/" what was sent, by reference, "xml/" its content, "number/" the reference of a
 // KSeF number, "token/" a KSeF token, "tokens/" those of a taxpayer.
 //
-// What it keeps in memory only are challenges and which authentications are
-// active: a caller whose challenge got lost asks for another, and tokens carry
-// what they say.
+// What it keeps in memory only are challenges, which authentications are active, and
+// packages that were asked for: a caller whose challenge or package got lost asks for
+// another, and tokens carry what they say.
 type double struct {
 	desk    *authority.Desk
 	zone    *time.Location
@@ -76,6 +76,7 @@ type double struct {
 	access  *access
 	limits  *limits
 	listing *listing
+	exports *exports
 }
 
 // keyRing is the double's own keys: tokens and addresses are signed with them.
@@ -149,7 +150,7 @@ func (h Habits) New(d *authority.Desk) http.Handler {
 		l.rates = generous()
 	}
 	k := &double{desk: d, zone: zone, now: now, session: h.Session, keys: keys, access: a, limits: l,
-		listing: &listing{desk: d, access: a, zone: zone, now: now}}
+		listing: &listing{desk: d, access: a, zone: zone, now: now}, exports: &exports{}}
 	if k.session <= 0 {
 		k.session = sessionFor
 	}
@@ -198,6 +199,8 @@ func (k *double) routes() http.Handler {
 	limited("GET", ksefwire.PathSessions+"/{session}/upo/{upo}", sessionMisc, k.sessionUPO)
 	limited("POST", ksefwire.PathMetadata, invoiceMetadata, k.listing.query)
 	limited("GET", "/invoices/ksef/{number}", invoiceDownload, k.invoiceByNumber)
+	limited("POST", ksefwire.PathExports, invoiceExport, k.startExport)
+	limited("GET", ksefwire.PathExports+"/{reference}", invoiceExportStatus, k.exportStatus)
 	at("POST", ksefwire.PathTokens, k.access.makeToken)
 	at("GET", ksefwire.PathTokens, k.access.listTokens)
 	at("GET", ksefwire.PathTokens+"/{reference}", k.access.tokenStatus)

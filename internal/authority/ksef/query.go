@@ -17,7 +17,7 @@ import (
 
 const (
 	queryShownMax  = 10_000
-	queryMonthsMax = 3
+	queryMonthsMax = ksefwire.QueryMonthsMax
 )
 
 // sum adds decimals exactly.
@@ -48,8 +48,8 @@ type filter struct {
 	newest       bool // first
 }
 
-// query serves POST /invoices/query/metadata. It knows the filters that an
-// issuer needs to find its own invoices and refuses the others.
+// query serves POST /invoices/query/metadata. It knows the filters that a seller needs to
+// find its own invoices, and a buyer those it was sent, and refuses the others.
 func (k *listing) query(w http.ResponseWriter, r *http.Request) {
 	k.access.asked(w, r, func(c claims) (any, bool) {
 		var in ksefwire.MetadataRequest
@@ -61,7 +61,12 @@ func (k *listing) query(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusBadRequest, invalidInput(err.Error()))
 			return nil, false
 		}
-		return k.page(f, k.matching(f, c.NIP)), true
+		mark := highWater(k.now(), f.to)
+		out := k.page(f, k.matching(f, c.NIP))
+		if f.DateRange.DateType == "PermanentStorage" {
+			out.HighWater = &mark
+		}
+		return out, true
 	})
 }
 
@@ -127,12 +132,13 @@ func (k *listing) readInstant(name, text string, otherwise time.Time) (time.Time
 
 // matching lists the registrations that a filter shows to a taxpayer.
 func (k *listing) matching(f filter, nip string) []authority.Registration {
-	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip ||
+	sold, bought := f.SubjectType == "Subject1", f.SubjectType == "Subject2"
+	if !sold && !bought || sold && f.SellerNIP != "" && f.SellerNIP != nip ||
 		f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
 	}
 	var found []authority.Registration
-	if f.InvoiceNumber != "" {
+	if sold && f.InvoiceNumber != "" {
 		k.desk.Read(func(b *authority.Book) {
 			for _, kind := range []string{"VAT", "KOR", "ZAL", "ROZ", "UPR", "KOR_ZAL", "KOR_ROZ"} {
 				if held, ok := b.FindKey(uniqueKey(nip, kind, f.InvoiceNumber)); ok {
@@ -145,7 +151,11 @@ func (k *listing) matching(f filter, nip string) []authority.Registration {
 	}
 	var shown []authority.Registration
 	for _, held := range found {
-		if held.Supplier == nip && (f.KSeFNumber == "" || held.AuthorityID == f.KSeFNumber) && k.shows(f, held) {
+		switch {
+		case sold && held.Supplier != nip, bought && f.SellerNIP != "" && f.SellerNIP != held.Supplier,
+			bought && f.InvoiceNumber != "" && f.InvoiceNumber != held.Number, bought && !boughtBy(held, nip),
+			f.KSeFNumber != "" && held.AuthorityID != f.KSeFNumber, !k.shows(f, held):
+		default:
 			shown = append(shown, held)
 		}
 	}
@@ -153,6 +163,12 @@ func (k *listing) matching(f filter, nip string) []authority.Registration {
 		slices.Reverse(shown)
 	}
 	return shown
+}
+
+// boughtBy reports whether a taxpayer is the buyer of an invoice.
+func boughtBy(held authority.Registration, nip string) bool {
+	buyer := readNote(held.Note).Buyer
+	return buyer.Type == "Nip" && buyer.Value == nip
 }
 
 func (k *listing) shows(f filter, held authority.Registration) bool {

@@ -37,7 +37,11 @@ const (
 	sessionMisc        group = "sessionMisc"
 	invoiceMetadata    group = "invoiceMetadata"
 	invoiceDownload    group = "invoiceDownload"
-	other              group = "other"
+
+	invoiceExport       group = "invoiceExport"
+	invoiceExportStatus group = "invoiceExportStatus"
+
+	other group = "other"
 )
 
 func (g group) rate(r ksefwire.Rates) ksefwire.Rate {
@@ -60,6 +64,10 @@ func (g group) rate(r ksefwire.Rates) ksefwire.Rate {
 		return r.InvoiceMetadata
 	case invoiceDownload:
 		return r.InvoiceDownload
+	case invoiceExport:
+		return r.InvoiceExport
+	case invoiceExportStatus:
+		return r.InvoiceExportStatus
 	}
 	return r.Other
 }

@@ -57,6 +57,7 @@ type invoiceRecord struct {
 	Session  string          `json:"session"`
 	NIP      string          `json:"nip"`
 	Ordinal  int             `json:"ordinal"`
+	Buyer    string          `json:"buyer,omitempty"` // its NIP, where it has one
 	Number   string          `json:"number,omitempty"`
 	Issued   string          `json:"issued,omitempty"`
 	Hash     string          `json:"hash"`
@@ -205,6 +206,9 @@ func (k *double) take(b *authority.Book, a *arrival, step authority.Step) {
 	rec := invoiceRecord{
 		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash,
 		Sent: a.at.UTC(), Offline: a.offline, File: a.file,
+	}
+	if a.summary.Buyer.Type == "Nip" {
+		rec.Buyer = a.summary.Buyer.Value
 	}
 	a.summary.Session, a.summary.Invoice = a.session, a.reference
 	switch held, known := b.FindKey(uniqueKey(a.nip, a.kind, a.number)); {

@@ -115,6 +115,11 @@ func (k *double) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *
 		no := invalidInput("formCode is not that of FA (3)")
 		return nil, &no
 	}
+	return k.sessionKey(e)
+}
+
+// sessionKey reads the key of a session or of a package.
+func (k *double) sessionKey(e ksefwire.Encryption) ([]byte, *ksefwire.ProblemError) {
 	if e.PublicKeyID != "" && e.PublicKeyID != k.keys.keyID() {
 		no := unknownKey(e.PublicKeyID)
 		return nil, &no

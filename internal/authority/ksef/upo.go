@@ -160,6 +160,11 @@ func (k *double) download(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if part := k.exportPart(session, document); part != nil {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, _ = w.Write(part) // a caller that left asks again
+		return
+	}
 	var s sessionRecord
 	var rec invoiceRecord
 	var known, one bool

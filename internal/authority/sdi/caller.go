@@ -94,12 +94,12 @@ func (a *double) settle(n notice) {
 // Failure policy: a message that was answered and not yet forgotten when the
 // double dies comes once more; SdI repeats, too.
 func (a *double) deliver(ctx context.Context, n notice) {
-	text, name, err := n.write()
-	if err != nil {
+	bring := a.messenger(n)
+	if bring == nil {
 		return // an error of ours, which tests of every kind exclude
 	}
 	for left := max(n.Times, 1); left > 0; {
-		if to := a.callback(n.Channel); to != "" && call(ctx, to, n, name, text) {
+		if bring(ctx) {
 			left--
 			continue
 		}
@@ -107,7 +107,29 @@ func (a *double) deliver(ctx context.Context, n notice) {
 			return
 		}
 	}
-	_ = a.desk.Write(func(b *authority.Book) { b.Put(noticeKey(n.N), "") }) // a broken book says so to the next caller
+	_ = a.desk.Write(func(b *authority.Book) { // a broken book says so to the next caller
+		b.Put(noticeKey(n.N), "")
+		if n.Kind == received {
+			b.Put(fileKey(n.SdI), "")
+		}
+	})
+}
+
+// messenger makes a call for a message each time, and reports whether it was answered.
+func (a *double) messenger(n notice) func(context.Context) bool {
+	if n.Kind == received {
+		return a.invoice(n)
+	}
+	text, name, err := n.write()
+	m, ok := sdiwire.MessageOf(n.Kind)
+	if err != nil || !ok {
+		return nil
+	}
+	kind, body := frame(m, n, name, text)
+	return func(ctx context.Context) bool {
+		to := a.callback(n.Channel)
+		return to != "" && call(ctx, to, m.Action(), kind, body)
+	}
 }
 
 func (a *double) callback(name string) string {
@@ -116,20 +138,18 @@ func (a *double) callback(name string) string {
 	return c.Callback
 }
 
-// call makes one call of TrasmissioneFatture and reports whether it was answered 200.
-func call(ctx context.Context, to string, n notice, name string, text []byte) bool {
+// call makes one call and reports whether it was answered 200.
+func call(ctx context.Context, to, action, kind string, body []byte) bool {
 	keys, err := keysOf()
-	m, ok := sdiwire.MessageOf(n.Kind)
-	if err != nil || !ok {
+	if err != nil {
 		return false
 	}
-	kind, body := frame(m, n, name, text)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return false // no address
 	}
 	r.Header.Set("Content-Type", kind)
-	r.Header.Set("SOAPAction", `"`+m.Action()+`"`)
+	r.Header.Set("SOAPAction", `"`+action+`"`)
 	// Whose certificate the receiver serves is not looked at: what is sent is made up.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keys.certificate()}, InsecureSkipVerify: true,

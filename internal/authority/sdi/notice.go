@@ -28,6 +28,9 @@ type notice struct {
 	Channel string    `json:"channel"`
 	Times   int       `json:"times,omitempty"` // to be sent; 0 is once
 
+	Receiver string `json:"receiver,omitempty"` // of the file itself; see received
+	Format   string `json:"format,omitempty"`
+
 	Open *record `json:"open,omitempty"` // no message: the file waits for its decision
 }
 

@@ -2,6 +2,7 @@ package sdi
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ type record struct {
 	Number   string     `json:"number,omitempty"`
 	Year     string     `json:"year,omitempty"`
 	Invoices []numbered `json:"invoices,omitempty"`
+	Receiver string     `json:"receiver,omitempty"` // under which somebody receives it here
+	Format   string     `json:"format,omitempty"`
 }
 
 // numbered is an invoice of a file, for the book.
@@ -57,6 +60,9 @@ func (reg *registrar) take(steps []authority.Step) int64 {
 		reg.refuse(of, flawf(sdiwire.NameUsed, "%s", of.File))
 		return of.SdI
 	}
+	if of.Receiver = reg.receiver(of); of.Receiver != "" {
+		reg.book.Put(fileKey(of.SdI), base64.StdEncoding.EncodeToString(reg.in.file))
+	}
 	reg.book.Keep(nameKey(of.File), of)
 	step := steps[0]
 	for _, s := range steps { // a lotto stands or falls as a whole
@@ -79,6 +85,22 @@ func (reg *registrar) take(steps []authority.Step) int64 {
 	return of.SdI
 }
 
+func fileKey(id int64) string { return "file/" + itoa(id) }
+
+// receiver is the name under which somebody receives the file here; "": nobody does.
+func (reg *registrar) receiver(of record) string {
+	if reg.in.invoice == nil {
+		return ""
+	}
+	buyer := reg.in.invoice.buyer
+	for _, name := range []string{of.To, buyer.country + buyer.number, buyer.code, "IT" + buyer.code} {
+		if to, _ := reg.book.Get(recipientKey(name)); to != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 func (reg *registrar) record() record {
 	in := reg.in
 	of := record{File: in.name, SHA256: in.sha256, Received: reg.at, Channel: in.channel}
@@ -88,7 +110,7 @@ func (reg *registrar) record() record {
 	sent := in.invoice.head.At("DatiTrasmissione")
 	of.To, of.PEC, of.Public = sent.Value("CodiceDestinatario"), sent.Value("PECDestinatario") != "",
 		in.invoice.format == sdiwire.Public
-	of.Buyer = in.invoice.buyer.number != ""
+	of.Buyer, of.Format = in.invoice.buyer.number != "", in.invoice.format
 	for _, b := range in.invoice.bodies {
 		of.Invoices = append(of.Invoices, numbered{in.invoice.issuer(b), b.entry()})
 	}
@@ -183,6 +205,12 @@ func (reg *registrar) deliver(of record) {
 		return &reg.notices[len(reg.notices)-1]
 	}
 	is := func(ending string) bool { return strings.HasSuffix(of.Number, ending) }
+	if of.Receiver != "" {
+		n := say(received, soon)
+		if n.Receiver, n.Format = of.Receiver, of.Format; is(sdiwire.EndingTwice) {
+			n.Times = 2
+		}
+	}
 	switch {
 	case is(sdiwire.EndingSilent):
 	case is(sdiwire.EndingUndelivered):

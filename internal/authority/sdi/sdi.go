@@ -53,7 +53,8 @@ const controlBytesMax = 1 << 16
 
 // double is SdI on its desk. Keys of its book: "name/" what came under a file
 // name, "of/" the numbers of an issuer in a year, "channel/" a transmitter's
-// channel, "notice/" a message that is not delivered yet, "count/" counters.
+// channel, "notice/" a message that is not delivered yet, "count/" counters, "recipient/"
+// where a taxpayer receives, "file/" a file for one, until it was delivered.
 type double struct {
 	desk *authority.Desk
 	now  func() time.Time
@@ -68,6 +69,7 @@ func New(desk *authority.Desk) http.Handler {
 	mux.HandleFunc("GET "+sdiwire.Path, describe)
 	mux.HandleFunc("GET /channel", trusted)
 	mux.HandleFunc("PUT /channels/{name}", a.setChannel)
+	mux.HandleFunc("PUT "+sdiwire.PathRecipients+"{number}", a.setRecipient)
 	mux.HandleFunc("POST /messages", a.say)
 	return mux
 }
@@ -110,6 +112,21 @@ func (a *double) setChannel(w http.ResponseWriter, r *http.Request) {
 	}
 	a.write(w, func(b *authority.Book) bool {
 		b.Keep(channelKey(r.PathValue("name")), c)
+		return true
+	})
+}
+
+func recipientKey(number string) string { return "recipient/" + number }
+
+// setRecipient serves PUT /recipients/{number}: invoices to a tax number, or to a codice
+// destinatario, are brought to an address.
+func (a *double) setRecipient(w http.ResponseWriter, r *http.Request) {
+	var c channel
+	if !readControl(w, r, "the recipient", &c) {
+		return
+	}
+	a.write(w, func(b *authority.Book) bool {
+		b.Put(recipientKey(r.PathValue("number")), c.Callback)
 		return true
 	})
 }

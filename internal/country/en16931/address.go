@@ -97,6 +97,20 @@ func LegalScheme(country, id string) string {
 	return ""
 }
 
+// AddressOf is a company's own electronic address: as its settings say, else derived from
+// its numbers, which are those of a country.
+func AddressOf(s *country.Supplier, home string) Identifier {
+	if id := s.Settings.Text("endpoint_id"); id != "" {
+		return Identifier{ID: id, Scheme: s.Settings.Text("endpoint_scheme")}
+	}
+	vat, _ := VATID(home, s.TaxNumber)
+	number := s.CompanyNumber
+	if number == "" && vat == "" {
+		number = s.TaxNumber // Norway's is that of the register
+	}
+	return Derive(home, number, vat)
+}
+
 // Derive makes a party's electronic address from its numbers; the zero value
 // where none can be made. vat is in the form of [VATID].
 func Derive(country, legal, vat string) Identifier {

@@ -55,10 +55,7 @@ func (c *composer) seller() {
 		p.LegalID = id // the VAT number contains the number of the register
 	}
 	p.Contact = Contact{Name: c.setting("contact_name"), Phone: c.setting("contact_phone"), Email: c.setting("contact_email")}
-	p.Electronic = Identifier{ID: c.setting("endpoint_id"), Scheme: c.setting("endpoint_scheme")}
-	if p.Electronic.ID == "" {
-		p.Electronic = Derive(home, number, vat)
-	}
+	p.Electronic = AddressOf(s, home)
 	if p.Electronic.ID == "" && c.profile.German && p.Contact.Email != "" {
 		p.Electronic = Identifier{ID: p.Contact.Email, Scheme: "EM"}
 	}

@@ -34,14 +34,17 @@ const callerName = "SistemaInterscambioFatturaPA"
 // readCall understands one message of SdI. The answer is an empty 200: the
 // operations are one-way.
 func readCall(at country.Endpoint, c country.Call) ([]country.Message, country.CallReply, error) {
-	if c.Path != pathMessages {
-		return nil, country.CallReply{}, fault.New(fault.NotFound, "SdI calls %s only", pathMessages)
+	if c.Path != pathMessages && c.Path != pathReceived {
+		return nil, country.CallReply{}, fault.New(fault.NotFound, "SdI calls %s and %s only", pathMessages, pathReceived)
 	}
 	if c.Method != http.MethodPost {
 		return nil, country.CallReply{Status: http.StatusMethodNotAllowed, Header: http.Header{"Allow": {http.MethodPost}}}, nil
 	}
 	if err := known(at, c); err != nil {
 		return nil, country.CallReply{}, err
+	}
+	if c.Path == pathReceived {
+		return readReceived(c)
 	}
 	m, file, err := unpack(c)
 	if err != nil {

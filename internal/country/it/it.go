@@ -89,6 +89,7 @@ func Pack() country.Pack {
 		CheckCompany: checkCompany,
 		Identity:     identityRule(),
 		Callbacks:    &country.Callbacks{Read: readCall},
+		Receive:      &country.Receive{Enrol: announce},
 		Formats:      formats(),
 		Sequence:     true,
 		Structured:   structured,

@@ -62,7 +62,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		{Name: secretDriver, Description: "How the access point is spoken to: phoss (phoss-ap, the default) or plain (the document in its envelope is posted to the address)."},
 		{Name: secretDNS, Description: "The name server that is asked for receivers, as host:port; empty: those of the system."},
 		{Name: secretZone, Description: "The zone of the register of participants (SML), where it is not OpenPeppol's own."},
-		{Name: secretInbound, Description: "The token that the access point shows when it hands on what buyers answer (Invoice Responses)."},
+		{Name: secretInbound, Description: "The token that the access point shows when it hands on what others send: invoices, and answers of buyers (Invoice Responses)."},
 		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
 	}}
 	pack.Checks = append(slices.Clone(base.Checks), country.Check{Reads: []string{"issuer", "customer"}, Find: selfBilled})
@@ -74,7 +74,8 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		}
 		return base.Structured(in)
 	}
-	pack.Callbacks = &country.Callbacks{Read: readResponse(base.Code)}
+	pack.Callbacks = &country.Callbacks{Read: readInbound(base.Code)}
+	pack.Receive = &country.Receive{Enrol: announce}
 	pack.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at, pack, base.Structured) }
 	return pack
 }

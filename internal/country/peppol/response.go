@@ -16,10 +16,11 @@ import (
 	"tributary/internal/xmltree"
 )
 
-// Where the access point hands on what buyers answer, below our address, and what
-// its documents are (Peppol BIS Invoice Response 3.1).
+// Where the access point hands on what others send, below our address, and what answers
+// of buyers are (Peppol BIS Invoice Response 3.1).
 const (
-	pathResponses   = "/responses"
+	pathInbound     = "/inbound"
+	pathResponses   = "/responses" // an earlier name of it
 	spaceResponse   = "urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2"
 	invoiceResponse = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3"
 
@@ -73,13 +74,13 @@ func known(p participant) string {
 	return value
 }
 
-// readResponse understands an Invoice Response that the access point hands on, in
-// its envelope or alone. The answer is what phoss-ap wants of a backend: the
-// country of the receiver.
-func readResponse(code string) func(country.Endpoint, country.Call) ([]country.Message, country.CallReply, error) {
+// readInbound understands what the access point hands on, in its envelope or alone: an
+// Invoice Response, or a document that somebody sends. The answer is what phoss-ap wants
+// of a backend: the country of the receiver.
+func readInbound(code string) func(country.Endpoint, country.Call) ([]country.Message, country.CallReply, error) {
 	return func(at country.Endpoint, c country.Call) ([]country.Message, country.CallReply, error) {
-		if c.Path != pathResponses {
-			return nil, country.CallReply{}, fault.New(fault.NotFound, "access points call %s only", pathResponses)
+		if c.Path != pathInbound && c.Path != pathResponses {
+			return nil, country.CallReply{}, fault.New(fault.NotFound, "access points call %s only", pathInbound)
 		}
 		if c.Method != http.MethodPost {
 			return nil, country.CallReply{Status: http.StatusMethodNotAllowed, Header: http.Header{"Allow": {http.MethodPost}}}, nil
@@ -87,9 +88,9 @@ func readResponse(code string) func(country.Endpoint, country.Call) ([]country.M
 		if err := fromAccessPoint(at, c.Header); err != nil {
 			return nil, country.CallReply{}, err
 		}
-		m, err := response(c.Body, c.At)
+		m, err := inbound(c)
 		if err != nil {
-			return nil, country.CallReply{}, fault.New(fault.Invalid, "this is no Invoice Response: %s", err)
+			return nil, country.CallReply{}, fault.New(fault.Invalid, "this is no Invoice Response, invoice or credit note: %s", err)
 		}
 		body, _ := json.Marshal(map[string]string{"countryCodeC4": code}) // plain texts always encode
 		return []country.Message{m}, country.CallReply{Status: http.StatusOK,
@@ -116,13 +117,11 @@ func fromAccessPoint(at country.Endpoint, h http.Header) error {
 	return nil
 }
 
-// response reads one document.
-func response(body []byte, now time.Time) (country.Message, error) {
-	doc, err := xmltree.Limits{Bytes: responseMost}.Read(body)
-	if err != nil {
-		return country.Message{}, err
+// response reads one Invoice Response.
+func response(body []byte, root *xmltree.Element, now time.Time) (country.Message, error) {
+	if len(body) > responseMost {
+		return country.Message{}, fmt.Errorf("%w: more than %d bytes", xmltree.ErrLimit, responseMost)
 	}
-	root := doc.Root
 	sender := ""
 	if root.Is(spaceSBDH, "StandardBusinessDocument") {
 		sender = strings.ToLower(root.Value("StandardBusinessDocumentHeader", "Sender", "Identifier"))

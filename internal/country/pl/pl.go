@@ -39,6 +39,7 @@ import (
 	"context"
 	_ "embed"
 	"strings"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/pl/wire"
@@ -92,6 +93,7 @@ func Pack() country.Pack {
 		Checks:       c.checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
+		Receive:      &country.Receive{Fetch: &country.Fetch{Every: lookEvery, Timeout: time.Minute, Look: look}},
 		Files:        country.Filed{Of: filed},
 		Enrol:        enrol,
 		CheckCompany: checkCompany,

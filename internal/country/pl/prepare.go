@@ -1,6 +1,10 @@
 package pl
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"tributary/internal/country"
 	"tributary/internal/country/pl/wire"
 	"tributary/internal/country/sale"
@@ -18,6 +22,19 @@ func connect(at country.Endpoint) (*channel, error) {
 	by := reading(facts())
 	client, err := wire.Connect(at, by.Zone)
 	return &channel{client, by}, err
+}
+
+// lookEvery is how often a double is asked what others have sent; KSeF itself says how
+// long to wait.
+const lookEvery = 2 * time.Second
+
+// look asks for what others have sent to a company.
+func look(ctx context.Context, in country.Inquiry) (country.Fetched, error) {
+	ch, ours := in.Channel.(*channel)
+	if !ours {
+		return country.Fetched{}, fmt.Errorf("looking for received invoices: the channel is a %T", in.Channel)
+	}
+	return ch.Received(ctx, in)
 }
 
 // Prepare writes FA(3) and the codes of its printed form.

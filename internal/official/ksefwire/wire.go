@@ -248,6 +248,7 @@ type DateRange struct {
 	DateType string `json:"dateType"`
 	From     string `json:"from"`
 	To       string `json:"to,omitempty"`
+	Restrict bool   `json:"restrictToPermanentStorageHwmDate,omitempty"` // to what is complete
 }
 
 type MetadataRequest struct {
@@ -290,6 +291,7 @@ type Metadata struct {
 type MetadataResponse struct {
 	HasMore   bool       `json:"hasMore"`
 	Truncated bool       `json:"isTruncated"`
+	HighWater *time.Time `json:"permanentStorageHwmDate,omitempty"`
 	Invoices  []Metadata `json:"invoices"`
 }
 

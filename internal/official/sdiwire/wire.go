@@ -37,6 +37,21 @@ const (
 	ElementAnswer = "rispostaSdIRiceviFile" // IdentificativoSdI, DataOraRicezione, Errore
 )
 
+// RiceviFatture is where SdI brings what others have sent (RicezioneFatture), and what
+// it is answered.
+const (
+	SpaceReceiving   = "http://www.fatturapa.gov.it/sdi/ws/ricezione/v1.0/types"
+	ActionReceived   = "http://www.fatturapa.it/RicezioneFatture/RiceviFattureSdI" // as the WSDL has it
+	ActionReceivedBy = "http://www.fatturapa.it/RicezioneFatture/RiceviFatture"    // as the instructions have it
+
+	ElementReceived = "fileSdIConMetadati" // IdentificativoSdI, NomeFile, File, NomeFileMetadati, Metadati
+	ElementTaken    = "rispostaRiceviFatture"
+	Taken           = "ER01" // presa in carico
+
+	RootMetadata       = "FileMetadati"      // in SpaceMessages
+	RootPublicMetadata = "MetadatiInvioFile" // in SpacePublicMessages
+)
+
 // Errors of RiceviFile. Each comes with status 200 and an IdentificativoSdI of
 // zero: nothing was taken.
 const (
@@ -77,6 +92,10 @@ const Zone = "Europe/Rome"
 // The real one knows the address from the channel's accreditation and is never
 // sent this header.
 const HeaderCallback = "SdI-Callback"
+
+// PathRecipients is where a simulated SdI is told who receives where, by tax number. The
+// real one is told by the company, on the Agenzia's pages.
+const PathRecipients = "/recipients/"
 
 // HeaderClient carries the certificate of whoever calls over plain HTTP, which
 // only a simulated SdI does (RFC 9440).

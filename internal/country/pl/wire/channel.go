@@ -35,6 +35,7 @@ type Client struct {
 	zone       *time.Location
 	identities *identity.Keeper
 	keys       keyring
+	hands      hands
 
 	mu       sync.Mutex
 	accounts map[[sha256.Size]byte]*account

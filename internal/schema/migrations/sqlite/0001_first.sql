@@ -616,18 +616,20 @@ CREATE INDEX inbox_messages_due ON inbox_messages (due_at, endpoint) WHERE due_a
 CREATE INDEX inbox_messages_endpoint ON inbox_messages (endpoint, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_messages_node ON inbox_messages (lease_node) WHERE lease_node IS NOT NULL;
 
--- A company whose messages wait at its authority until somebody
--- asks. The cursor is stored in the commit that stores what came before it.
+-- A company whose messages, or whose received documents, wait at its authority until
+-- somebody asks. The cursor is stored in the commit that stores what came before it.
 -- due_at is when it is asked next; NULL: nothing can wait for it any more.
 CREATE TABLE inbox_mailboxes (
-    mailbox       TEXT    NOT NULL PRIMARY KEY, -- client_id|CC.live or CC.test|company_id
+    mailbox       TEXT    NOT NULL PRIMARY KEY, -- client_id|CC.live or CC.test|company_id, and |documents of these
     endpoint      TEXT    NOT NULL,             -- CC.live or CC.test
     country       TEXT    NOT NULL,
     live          BOOLEAN NOT NULL,
     client_id     TEXT    NOT NULL,
     company_id    TEXT    NOT NULL,
+    documents     BOOLEAN NOT NULL DEFAULT FALSE, -- received ones are asked for, not messages
+    since         BIGINT,                       -- the day from which on the company wants documents
     cursor        TEXT    NOT NULL DEFAULT '',  -- the pack's own words
-    brought       BIGINT  NOT NULL DEFAULT 0,   -- messages that were new
+    brought       BIGINT  NOT NULL DEFAULT 0,   -- messages or documents that were new
     failures      BIGINT  NOT NULL DEFAULT 0,   -- looks in a row
     failing_since BIGINT,
     problem       TEXT,                         -- of the last look that failed
