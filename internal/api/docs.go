@@ -56,7 +56,7 @@ var (
 	docBackfill = operationDoc{tag: "Transactions", summary: "Register a document issued elsewhere", request: "Backfill",
 		example: "backfill", answers: accepted(), refuses: saleCodes, results: resultCodes}
 	docReceive = operationDoc{tag: "Transactions", summary: "Hand over a received document",
-		uploads: []string{"application/xml", "application/pdf", "application/json", "application/pkcs7-mime"},
+		uploads: []string{"application/xml", "application/pdf", "application/pkcs7-mime"},
 		answers: accepted(), refuses: []fault.Code{fault.FieldNotValid},
 		results:     []fault.Code{fault.FieldNotValid, fault.CodeNotFound, fault.CodeConflict, fault.FieldUnknown, fault.InternalError},
 		description: "A document that somebody sent to a company of yours, as bytes, at most 20 MiB. The same bytes again give the same operation; after a FAILURE they are read again. The result has direction RECEIVED."}

@@ -11,20 +11,21 @@ import (
 	"tributary/internal/received"
 )
 
-// receivedMedia are the content types of documents that others sent, and how their bytes begin; "" as they like.
+// receivedMedia are the content types of documents that others sent, and how their bytes begin; "" as they like. JSON
+// is none of them: no document of any country that is read is written in it.
 func receivedMedia() []receivedType {
 	return []receivedType{
-		{"application/xml", received.XML, "<"},
-		{"application/pdf", received.PDF, "%PDF-"},
-		{"application/json", received.JSON, ""},
-		{"application/pkcs7-mime", received.Signed, ""},
+		{"application/xml", received.XML, "<", "UBL, CII, FatturaPA, FA(3), NAV InvoiceData, CFDI"},
+		{"application/pdf", received.PDF, "%PDF-", "Factur-X, ZUGFeRD"},
+		{"application/pkcs7-mime", received.Signed, "", "FatturaPA, signed"},
 	}
 }
 
 type receivedType struct {
-	name   string
-	media  received.Media
-	begins string
+	name    string
+	media   received.Media
+	begins  string
+	formats string // that are read of it, for people
 }
 
 // receive takes a document that somebody sent to a company of the client.
@@ -42,7 +43,7 @@ func (a *API) receive(c *call) error {
 	if err != nil || at < 0 {
 		var names []string
 		for _, t := range types {
-			names = append(names, t.name)
+			names = append(names, t.name+" ("+t.formats+")")
 		}
 		what := "Content-Type must be one of " + strings.Join(names, ", ")
 		return fault.New(fault.MediaType, "%s", what).

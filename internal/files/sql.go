@@ -31,22 +31,15 @@ const (
 // shelf has alone; any number that nobody else uses. SQLite has one writer.
 const shelfLock = 7420436
 
-// An original is stored as a file of the client under a name that none of those can have: the column takes the kinds of
-// the first schema, and SQLite cannot change what a column takes.
-const (
-	originalName = "/original"
-	signedName   = "/original.p7m"
-)
+// signedName stands in the place of a client's own name where an original came in a signed envelope.
+const signedName = ".p7m"
 
 func (a *Attachment) row() []any {
-	kind, name := a.Kind, a.Name
-	if kind == Original {
-		kind, name = "CLIENT", originalName
-		if a.Signed {
-			name = signedName
-		}
+	name := a.Name
+	if a.Signed {
+		name = signedName
 	}
-	return []any{a.ClientID, a.OperationID, kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size,
+	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size,
 		db.Micros(a.CreatedAt), a.spot.archive, a.spot.at, name}
 }
 
@@ -55,8 +48,8 @@ func scanAttachment(scan func(...any) error) (a Attachment, err error) {
 	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size,
 		&created, &a.spot.archive, &a.spot.at, &a.Name)
 	a.CreatedAt = db.FromMicros(created)
-	if a.Name == originalName || a.Name == signedName {
-		a.Kind, a.Signed, a.Name = Original, a.Name == signedName, ""
+	if a.Kind == Original {
+		a.Signed, a.Name = a.Name == signedName, ""
 	}
 	return a, err
 }

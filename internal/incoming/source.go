@@ -50,7 +50,7 @@ type attribute struct {
 
 // Limits are those of XML from outside.
 func Limits() xmltree.Limits {
-	return xmltree.Limits{Bytes: BytesMax, Depth: depthMax, Instructions: true}
+	return xmltree.Limits{Bytes: BytesMax, Depth: depthMax, Instructions: true, Inside: true}
 }
 
 // Parse reads XML from outside.
@@ -339,13 +339,15 @@ type Unread struct {
 	more  int
 }
 
-// Add adds a path.
+// Add adds a path, once.
 func (u *Unread) Add(path func() string) {
-	if len(u.paths) < NotReadMax-1 {
-		u.paths = append(u.paths, path())
+	if len(u.paths) == NotReadMax-1 {
+		u.more++
 		return
 	}
-	u.more++
+	if text := path(); !slices.Contains(u.paths, text) {
+		u.paths = append(u.paths, text)
+	}
 }
 
 // List is the paths, the last one saying how many more there are.

@@ -42,7 +42,6 @@ type Media string
 const (
 	XML    Media = "XML"
 	PDF    Media = "PDF"
-	JSON   Media = "JSON"
 	Signed Media = "P7M" // XML in a signed envelope
 )
 

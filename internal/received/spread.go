@@ -44,7 +44,8 @@ func shares(doc *incoming.Document) spreads {
 		}
 	}
 	for i := range doc.Lines {
-		count(doc.Lines[i].Taxes, doc.Lines[i].Net)
+		l := doc.Lines[i].Signed()
+		count(l.Taxes, l.Net)
 	}
 	for _, e := range doc.Allowances {
 		count(e.Taxes, -e.Amount)

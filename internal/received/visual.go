@@ -1,14 +1,17 @@
 package received
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
+	"tributary/internal/country/text"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/files"
@@ -60,7 +63,8 @@ func visual(o *outcome, live bool) document.Visual {
 		Kind: doc.Kind, ID: o.ID, CountryCode: countryOf(&doc.Sender, o.Company.CountryCode), CurrencyCode: doc.Currency, Date: day,
 		Number: doc.Number, Customer: &doc.Receiver, Payments: doc.Payments, References: doc.References, DueDate: doc.DueDay,
 		DeliveryDate: doc.DeliveryDay, PaymentTerms: doc.PaymentTerms, Period: doc.Period, Payee: doc.Payee,
-		ExchangeRate: doc.ExchangeRate, Note: strings.ReplaceAll(html.EscapeString(strings.Join(doc.Notes, "\n")), "\n", "<br>"),
+		ExchangeRate: doc.ExchangeRate, Delivery: doc.Delivery, ThirdParties: doc.Others,
+		Note: strings.ReplaceAll(html.EscapeString(strings.Join(append(slices.Clip(doc.Notes), beside(doc)...), "\n")), "\n", "<br>"),
 	}
 	v := document.Visual{Transaction: t, Supplier: senderOf(&doc.Sender, t.CountryCode), Language: o.Company.LanguageCode,
 		IssuedAt: day, UniqueNumber: o.ID, Rounding: doc.Rounding, Specimen: !live}
@@ -74,7 +78,7 @@ func visual(o *outcome, live bool) document.Visual {
 	if doc.Prepaid != 0 {
 		v.Imprint.Advice.Paid = &doc.Prepaid
 	}
-	if len(doc.Earlier) > 0 && doc.Kind != transaction.Invoice {
+	if doc.Kind != transaction.Invoice {
 		for i, e := range doc.Earlier {
 			at, _ := time.Parse(time.DateOnly, e.Day)
 			ref := document.Reference{Number: e.Number, Date: at, AuthorityID: e.AuthorityID}
@@ -87,6 +91,42 @@ func visual(o *outcome, live bool) document.Visual {
 	}
 	return v
 }
+
+// beside are the lines of what paper has no place for.
+func beside(doc *incoming.Document) (lines []string) {
+	for _, p := range doc.Others {
+		lines = append(lines, text.Join(": ", p.Role, text.Join(", ", p.LegalName, p.TaxNumber)))
+	}
+	for _, due := range doc.Instalments {
+		of := ""
+		if due.Amount != 0 {
+			of = result.Decimal(due.Amount, doc.Currency) + " " + doc.Currency
+		}
+		lines = append(lines, text.Join(": ", due.Day, of))
+	}
+	for i := range doc.Ordered {
+		l := &doc.Ordered[i]
+		lines = append(lines, text.Join(" ", l.Quantity.String(), l.Unit, l.Name, result.Decimal(l.Net, doc.Currency), doc.Currency))
+	}
+	if doc.Kind == transaction.Invoice {
+		for _, e := range doc.Earlier {
+			lines = append(lines, text.Join(" ", e.Relation, e.Number, e.Day, e.AuthorityID))
+		}
+	}
+	if doc.TaxCurrency != "" {
+		lines = append(lines, result.Decimal(doc.AccountingTax, doc.TaxCurrency)+" "+doc.TaxCurrency)
+	}
+	for _, a := range doc.Attachments {
+		lines = append(lines, safeName(a.Name))
+	}
+	if len(lines) > besideMost {
+		lines = append(lines[:besideMost], "…")
+	}
+	return lines
+}
+
+// besideMost is how many of them one document shows.
+const besideMost = 200
 
 func countryOf(p *transaction.Party, otherwise string) string {
 	if p.Address != nil && p.Address.CountryCode != "" {
@@ -102,6 +142,24 @@ func senderOf(p *transaction.Party, code string) country.Supplier {
 		s.Address = *p.Address
 	}
 	return s
+}
+
+// extrasOf is what is taken from a line, or added to it, in words.
+func extrasOf(list []incoming.Extra, sign, currency string) string {
+	var all []string
+	for _, e := range list {
+		of := ""
+		switch {
+		case e.Amount != 0:
+			of = sign + result.Decimal(e.Amount, currency)
+		case e.Percent != nil:
+			of = sign + e.Percent.String() + " %"
+		case e.Unit != nil:
+			of = sign + e.Unit.String()
+		}
+		all = append(all, text.Join(" ", cmp.Or(e.Reason, e.Code), of))
+	}
+	return strings.Join(all, "; ")
 }
 
 // lines are the document's lines, allowances and charges as paper takes them.
@@ -129,9 +187,11 @@ func lines(doc *incoming.Document) (items []transaction.Item, amounts []transact
 		items, amounts = append(items, item), append(amounts, own)
 	}
 	for _, l := range doc.Lines {
+		l = l.Signed()
+		price, _ := l.Price(doc.Currency)
+		l.Description = text.Join("; ", l.Description, extrasOf(l.Allowances, "-", doc.Currency), extrasOf(l.Charges, "+", doc.Currency))
 		add(transaction.Item{Number: l.Number, Name: l.Name, Description: l.Description, Code: l.Code, EAN: l.EAN,
-			Quantity: l.Quantity, Unit: l.Unit, UnitPrice: result.Minor(l.UnitPrice, doc.Currency), Type: transaction.Goods,
-			Classifications: l.Classes, Period: l.Period}, l)
+			Quantity: l.Quantity, Unit: l.Unit, UnitPrice: price, Type: transaction.Goods, Classifications: l.Classes, Period: l.Period}, l)
 	}
 	extra := func(list []incoming.Extra, charge bool) {
 		for i, e := range list {
@@ -139,7 +199,7 @@ func lines(doc *incoming.Document) (items []transaction.Item, amounts []transact
 			if !charge {
 				amount = -amount
 			}
-			add(transaction.Item{Name: e.Reason, Quantity: one(), UnitPrice: amount, Type: transaction.Services,
+			add(transaction.Item{Name: cmp.Or(e.Reason, e.Code), Quantity: one(), UnitPrice: amount, Type: transaction.Services,
 				Extra: &transaction.Extra{Charge: charge, Index: i, Amount: e.Amount, Reason: e.Reason}},
 				incoming.Line{Net: amount, Taxes: e.Taxes})
 		}

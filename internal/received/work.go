@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,9 @@ func told(scope, id string) webhook.Event {
 // outcome is what became of a document.
 type outcome struct {
 	result.Arrival
-	visual *files.File
-	aside  string // what the operator is told; "": nothing
+	visual   *files.File
+	embedded []files.Attachment
+	aside    string // what the operator is told; "": nothing
 }
 
 // work reads a document and stores what it says.
@@ -92,7 +94,7 @@ func (d *Documents) judge(ctx context.Context, l *lease.Lease[row], crashes int6
 	if err := d.parties(ctx, l, o); err != nil {
 		return nil, err
 	}
-	o.Faults = append(o.Faults, result.NotRead(o.Document.NotRead)...)
+	o.Faults = append(o.Faults, append(result.NotRead(o.Document.NotRead), result.Unplaced(o.Document)...)...)
 	if o.Company == nil {
 		o.aside = fmt.Sprintf("a received document is addressed to no company of the client; it is kept as operation %s", l.ID)
 		return o.fails(fault.Fault{Code: fault.CodeNotFound, Type: fault.Validation, Field: "customer", Message: fmt.Sprintf(
@@ -100,6 +102,9 @@ func (d *Documents) judge(ctx context.Context, l *lease.Lease[row], crashes int6
 			fault.Clip(o.Document.Receiver.TaxNumber, 50))}), nil
 	}
 	o.Status = operation.Success
+	if err := d.unpack(ctx, l.Row.scope, o); err != nil {
+		return nil, err
+	}
 	if err := d.show(ctx, l.Row.live, o); err != nil {
 		return nil, err
 	}
@@ -211,12 +216,8 @@ func (d *Documents) end(ctx context.Context, l *lease.Lease[row], o *outcome) er
 		if err := d.refer(tx, l, o); err != nil {
 			return err
 		}
-		if o.visual != nil {
-			err := d.cfg.Files.Attach(tx, files.Attachment{ClientID: l.Row.scope, OperationID: l.ID, Kind: "VISUAL", Type: "PDF",
-				Place: files.InStore, SHA256: o.visual.SHA256, Size: o.visual.Size})
-			if err != nil {
-				return err
-			}
+		if err := d.cfg.Files.Attach(tx, o.files(l.Row.scope)...); err != nil {
+			return err
 		}
 		if o.aside != "" {
 			if err := d.cfg.Alerts.RaiseIn(tx, alert.ReceivedAside, l.Row.scope, o.aside); err != nil {
@@ -225,6 +226,16 @@ func (d *Documents) end(ctx context.Context, l *lease.Lease[row], o *outcome) er
 		}
 		return d.cfg.Hooks.Notify(tx, told(l.Row.scope, l.ID))
 	})
+}
+
+// files are what was made of a document.
+func (o *outcome) files(scope string) []files.Attachment {
+	list := slices.Clip(o.embedded)
+	if o.visual == nil {
+		return list
+	}
+	return append(list, files.Attachment{ClientID: scope, OperationID: o.ID, Kind: "VISUAL", Type: "PDF", Place: files.InStore,
+		SHA256: o.visual.SHA256, Size: o.visual.Size})
 }
 
 const (

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/invopop/gobl/num"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/incoming"
@@ -51,6 +49,10 @@ func Arrived(a Arrival) *Result {
 // state fills in what the document says.
 func (r *Result) state(d *incoming.Document) {
 	r.Number, r.Kind, r.CurrencyCode = opt(d.Number), d.Kind, opt(d.Currency)
+	r.DocumentFormat, r.DocumentType = d.Format, d.TypeCode
+	if r.AuthorityID1 == nil {
+		r.AuthorityID1 = opt(d.AuthorityID)
+	}
 	if day, err := time.Parse(time.DateOnly, d.Day); err == nil {
 		r.Date = Stamp(day)
 	}
@@ -69,10 +71,20 @@ func (r *Result) state(d *incoming.Document) {
 		BuyerReference: opt(d.References.Buyer), OrderReference: opt(d.References.Order),
 		ContractReference: opt(d.References.Contract), ProjectReference: opt(d.References.Project),
 		DueDate: opt(d.DueDay), DeliveryDate: opt(d.DeliveryDay), PaymentTerms: opt(d.PaymentTerms), Period: d.Period,
-		Payee: d.Payee,
+		Delivery: d.Delivery, Payee: d.Payee,
+	}
+	for i := range d.Others {
+		r.ThirdParties = append(r.ThirdParties, stated(&d.Others[i]))
 	}
 	for i := range d.Lines {
-		r.Items = append(r.Items, statedItem(&d.Lines[i], d.Currency))
+		r.Items = append(r.Items, statedItem(d.Lines[i].Signed(), d.Currency))
+	}
+	for i := range d.Ordered {
+		r.OrderItems = append(r.OrderItems, statedItem(d.Ordered[i].Signed(), d.Currency))
+	}
+	for _, e := range d.Earlier {
+		r.References = append(r.References, ResultShare{Amount: e.Amount, Number: e.Number, Date: e.Day, AuthorityID1: e.AuthorityID,
+			Relation: e.Relation})
 	}
 	r.Allowances, r.Charges = statedExtras(d.Allowances), statedExtras(d.Charges)
 	for i, t := range statedTaxes(d.Taxes) {
@@ -100,10 +112,12 @@ func stated(p *transaction.Party) *ResultParty {
 	return party(&own)
 }
 
-func statedItem(l *incoming.Line, currency string) ResultItem {
+func statedItem(l incoming.Line, currency string) ResultItem {
+	price, _ := l.Price(currency)
 	r := ResultItem{Number: l.Number, Name: l.Name, Description: opt(l.Description), Code: opt(l.Code), EAN: opt(l.EAN),
-		Unit: opt(l.Unit), Quantity: decimalOf(l.Quantity), UnitPrice: Minor(l.UnitPrice, currency), NetPrice: l.Net,
-		Type: transaction.Goods, Taxes: statedTaxes(l.Taxes), Period: l.Period}
+		Unit: opt(l.Unit), Quantity: decimalOf(l.Quantity), UnitPrice: price, NetPrice: l.Net, Type: transaction.Goods,
+		Taxes: statedTaxes(l.Taxes), Period: l.Period,
+		Allowances: statedExtras(l.Allowances), Charges: statedExtras(l.Charges)}
 	mode := transaction.Added
 	if l.Gross {
 		mode = transaction.Included
@@ -121,7 +135,8 @@ func statedItem(l *incoming.Line, currency string) ResultItem {
 
 func statedExtras(list []incoming.Extra) (all []ResultExtra) {
 	for _, e := range list {
-		all = append(all, ResultExtra{Reason: e.Reason, Amount: e.Amount, NetPrice: e.Amount, Taxes: statedTaxes(e.Taxes)})
+		all = append(all, ResultExtra{Reason: e.Reason, Code: e.Code, Amount: e.Amount, Rate: perhaps(e.Percent), NetPrice: e.Amount,
+			Taxes: statedTaxes(e.Taxes)})
 	}
 	return all
 }
@@ -133,15 +148,6 @@ func statedTaxes(list []incoming.Tax) []ResultTax {
 			Reason: opt(t.Reason)})
 	}
 	return all
-}
-
-// Minor is a price in minor units of its currency.
-func Minor(price num.Amount, currency string) int64 {
-	decimals, known := transaction.CurrencyExponent(currency)
-	if !known {
-		decimals = 2
-	}
-	return price.Rescale(uint32(decimals)).Value()
 }
 
 // NotRead are the warnings of what a reader did not understand.

@@ -99,6 +99,8 @@ type Row struct {
 	Direction       string           `json:"direction"`
 	OperationRegime string           `json:"operation_regime"`
 	Type            string           `json:"type"`
+	DocumentFormat  string           `json:"document_format,omitempty"` // of a received document
+	DocumentType    string           `json:"document_type,omitempty"`   // its own word for what it is
 	CountryCode     string           `json:"country_code"`
 	CurrencyCode    *string          `json:"currency_code"`
 	LanguageCode    *string          `json:"language_code"`
@@ -161,6 +163,8 @@ type ResultItem struct {
 	Taxes       []ResultTax `json:"tax_breakdown"`
 
 	Discount        *ResultDiscount        `json:"discount,omitempty"`
+	Allowances      []ResultExtra          `json:"allowances,omitempty"` // of a received line
+	Charges         []ResultExtra          `json:"charges,omitempty"`
 	Period          *transaction.Span      `json:"period,omitempty"`
 	Classifications []ResultClassification `json:"classification,omitempty"`
 }
@@ -175,6 +179,7 @@ type ResultDiscount struct {
 // in the terms of prices, NetPrice without tax.
 type ResultExtra struct {
 	Reason   string      `json:"reason"`
+	Code     string      `json:"code,omitempty"` // a received document's own word for it
 	Amount   int64       `json:"amount"`
 	Rate     *digits     `json:"rate"`
 	NetPrice int64       `json:"net_price"`
@@ -224,10 +229,15 @@ type ResultPayment struct {
 	Mandate *transaction.Mandate `json:"mandate,omitempty"`
 }
 
-// ResultShare is what a payment was for, or what an adjustment of several corrects.
+// ResultShare is what a payment was for, or what an adjustment of several corrects; of a received document what it
+// says of an earlier one, which has no transaction_id.
 type ResultShare struct {
-	TransactionID string `json:"transaction_id"`
-	Amount        int64  `json:"amount"`
+	TransactionID Optional `json:"transaction_id"`
+	Amount        int64    `json:"amount"`
+	Number        string   `json:"transaction_number,omitempty"`
+	Date          string   `json:"transaction_date,omitempty"`
+	AuthorityID1  string   `json:"tax_authority_id_1,omitempty"`
+	Relation      string   `json:"relation,omitempty"`
 }
 
 // ResultSupplier names the supplier by both ids. Of a received document it is the sender as a party.
@@ -390,7 +400,7 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		r.TotalWithheld = &withheld
 	}
 	for _, p := range t.Shares {
-		r.References = append(r.References, ResultShare(p))
+		r.References = append(r.References, ResultShare{TransactionID: Optional(p.TransactionID), Amount: p.Amount})
 	}
 	if o.Kind == transaction.PaymentReport && len(t.Shares) > 0 {
 		received := int64(0)

@@ -164,7 +164,9 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
 	c := receives(t, p)
-	for name, body := range map[string]string{"no invoice": "<a/>", "a document type": "<!DOCTYPE a []><a/>", "broken": "<a><b></a>"} {
+	for name, body := range map[string]string{"no invoice": "<a/>", "a document type": "<!DOCTYPE a []><a/>", "broken": "<a><b></a>",
+		"a billion laughs":  `<!DOCTYPE Invoice [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><Invoice>&b;</Invoice>`,
+		"as long as may be": "<a>" + strings.Repeat(" ", 20<<20-7) + "</a>"} {
 		op := c.upload(t, "application/xml", []byte(body))
 		r := c.read(t, op)
 		file := attachmentsOf(r)["ORIGINAL/XML"]
@@ -181,6 +183,10 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	op := c.upload(t, "application/xml", document)
 	if r := c.read(t, op); r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "not_found") || r["total_amount"] == nil {
 		t.Errorf("a document for nobody: %v %v", r["status"], r["errors"])
+	}
+	if n := p.count(t, "SELECT count(*) FROM alerts WHERE name = 'received_aside' AND subject = $1 AND message LIKE $2", p.Demo().ClientID,
+		"%"+op); n != 1 {
+		t.Errorf("the operator has %d alerts of it", n)
 	}
 	trader(t, c, "late", "DE200000048")
 	if again := c.upload(t, "application/xml", document); again != op {
@@ -203,7 +209,7 @@ func TestUploadsAreRefusedClearly(t *testing.T) {
 	}{
 		{"text/plain", "<a/>", 415, "media_type_unsupported"}, {"", "<a/>", 415, "media_type_unsupported"},
 		{"application/xml", "", 400, "field_not_valid"}, {"application/xml", "{}", 400, "field_not_valid"},
-		{"application/pdf", "<a/>", 400, "field_not_valid"},
+		{"application/pdf", "<a/>", 400, "field_not_valid"}, {"application/json", "{}", 415, "media_type_unsupported"},
 		{"application/pdf", "%PDF-" + strings.Repeat(" ", 20<<20), 413, "body_too_large"},
 	} {
 		got := c.want(t, try.status, "POST", "/v1/transactions/received", try.body, "Content-Type", try.media)

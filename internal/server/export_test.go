@@ -10,7 +10,9 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/ledger"
 	"tributary/internal/operator"
+	"tributary/internal/received"
 	"tributary/internal/retention"
 )
 
@@ -55,6 +57,12 @@ func (s *Server) AdminServer() *http.Server { return newHTTPServer(s.adminHandle
 
 // Operators are those of a running program.
 func (s *Server) Operators() *operator.Operators { return s.operators }
+
+// Received are the documents that a running program takes.
+func (s *Server) Received() *received.Documents { return s.received }
+
+// Ledger is what a running program reads.
+func (s *Server) Ledger() *ledger.Ledger { return s.ledger }
 
 // Alerts are those of a running program.
 func (s *Server) Alerts() *alert.Alerts { return s.alerts }

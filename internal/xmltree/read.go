@@ -15,9 +15,10 @@ type Limits struct {
 	Elements   int // ElementsMax
 	Attributes int // AttributesMax, of one element, declarations of namespaces included
 
-	// Instructions lets processing instructions stand around the root; inside
-	// of it there are never any. Italian invoices name their style sheet so.
-	Instructions bool
+	// Instructions lets processing instructions stand around the root, Inside also
+	// in it, where they are no part of the tree: Italian invoices name their style
+	// sheet so, some of them behind the root's start tag.
+	Instructions, Inside bool
 }
 
 // What a reader takes unless it is told otherwise.
@@ -102,6 +103,7 @@ type reader struct {
 	attrs  int       // of all elements
 	scope  []Binding // namespaces, the innermost last
 	counts []int     // how many each open element declared
+	passed int       // instructions inside of the root
 	slab   []Element // elements are allocated by the dozen
 
 	pending string // text since the last tag: one piece without a copy,
@@ -293,16 +295,18 @@ func (r *reader) instruction() error {
 	if content != "" && !isSpace(content[0]) {
 		return r.fail(ErrSyntax, "the target of a processing instruction is malformed")
 	}
-	if r.top != nil || !r.limits.Instructions {
-		return r.failAt(begin, ErrInstruction, "the processing instruction %s is not expected", target)
-	}
 	said := Instruction{target, lineFeeds(strings.TrimLeft(content, whiteSpace))}
-	if r.doc.Root == nil {
+	switch {
+	case !r.limits.Instructions, r.top != nil && !r.limits.Inside:
+		return r.failAt(begin, ErrInstruction, "the processing instruction %s is not expected", target)
+	case r.top != nil:
+		r.passed++
+	case r.doc.Root == nil:
 		r.doc.Before = append(r.doc.Before, said)
-	} else {
+	default:
 		r.doc.After = append(r.doc.After, said)
 	}
-	if r.at += length + 2; len(r.doc.Before)+len(r.doc.After) > r.limits.Attributes {
+	if r.at += length + 2; len(r.doc.Before)+len(r.doc.After)+r.passed > r.limits.Attributes {
 		return r.fail(ErrLimit, "there are more than %d processing instructions", r.limits.Attributes)
 	}
 	return nil

@@ -189,6 +189,16 @@ func TestInstructionsStandOnlyAroundTheRoot(t *testing.T) {
 	if _, err := limits.Read([]byte("<a><?b?></a>")); !errors.Is(err, xmltree.ErrInstruction) {
 		t.Errorf("the error is %v", err)
 	}
+	limits.Inside = true
+	if doc, err = limits.Read([]byte("<a>1<?b c=\"d\"e?>2<c/>3<?f?></a>")); err != nil || doc.Root.Text != "12" || len(doc.Root.Children) != 1 {
+		t.Errorf("instructions inside are no part of the tree: %+v, %v", doc, err)
+	}
+	limits.Attributes = 2
+	for body, want := range map[string]error{"<?b?><?b?>": nil, "<?b?><?b?><?b?>": xmltree.ErrLimit, "<?b": xmltree.ErrSyntax, "<?xml ?>": xmltree.ErrSyntax} {
+		if _, err := limits.Read([]byte("<a>" + body + "</a>")); !errors.Is(err, want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
 }
 
 func TestBuiltTreesAreWrittenAsBuiltAndResolved(t *testing.T) {

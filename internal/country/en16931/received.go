@@ -93,8 +93,11 @@ func (r *receiver) head() {
 		out.Earlier = append(out.Earlier, incoming.Reference{Number: p.Number, Day: string(p.Date)})
 	}
 	for _, n := range d.Notes {
-		out.Notes = append(out.Notes, n.Text)
-		r.miss("BT-21", n.Subject != "")
+		text := n.Text
+		if n.Subject != "" { // as UBL writes it
+			text = "#" + n.Subject + "#" + text
+		}
+		out.Notes = append(out.Notes, text)
 	}
 	for _, a := range d.Documents {
 		if len(a.Content) > 0 {
@@ -229,13 +232,18 @@ func (r *receiver) lines() {
 }
 
 func (r *receiver) line(i int, l *Line) incoming.Line {
+	miss := func(term string, has bool) {
+		if has {
+			r.miss(fmt.Sprintf("%s of line %d", term, i+1), true)
+		}
+	}
 	out := incoming.Line{Number: int64(i) + 1, Name: l.Item.Name, Description: l.Item.Description, Code: cmp.Or(l.Item.SellerID, l.Item.BuyerID),
 		Quantity: amountOf(l.Quantity), Unit: l.Unit, UnitPrice: amountOf(l.Price.Net), Net: r.minor("BT-131", l.Net),
 		Period: spanOf(l.Period), Allowances: r.extras("BT-136", l.Allowances), Charges: r.extras("BT-141", l.Charges)}
 	if n, err := ParseDecimal(l.ID); err == nil && n.scale == 0 && n.unscaled > 0 {
 		out.Number = n.unscaled
 	} else {
-		r.miss("BT-126 "+l.ID, l.ID != "")
+		miss("BT-126 "+l.ID, l.ID != "")
 	}
 	if l.Category != "" {
 		out.Taxes = []incoming.Tax{taxOf(l.Category, l.Rate)}
@@ -248,22 +256,22 @@ func (r *receiver) line(i int, l *Line) incoming.Line {
 	}
 	for _, c := range l.Item.Classes {
 		out.Classes = append(out.Classes, transaction.Classification{Scheme: c.Scheme, Code: c.Code})
-		r.miss("BT-158 version", c.Version != "")
+		miss("BT-158 version", c.Version != "")
 	}
 	if base := l.Price.BaseQuantity; base.given && !base.Equal(Dec(1, 0)) {
 		out.PriceOf = given(base)
-		r.miss("BT-150 "+l.Price.BaseUnit, l.Price.BaseUnit != "" && l.Price.BaseUnit != l.Unit)
+		miss("BT-150 "+l.Price.BaseUnit, l.Price.BaseUnit != "" && l.Price.BaseUnit != l.Unit)
 	}
-	r.miss("BT-127 "+l.Note, l.Note != "")
-	r.miss("BT-128", l.Object.ID != "")
-	r.miss("BT-132", l.OrderLine != "")
-	r.miss("BT-133", l.AccountingReference != "")
-	r.miss("BT-147", l.Price.Discount.given && l.Price.Discount.Sign() != 0)
-	r.miss("BT-148", l.Price.Gross.given && !l.Price.Gross.Equal(l.Price.Net))
-	r.miss("BT-156", l.Item.BuyerID != "" && l.Item.SellerID != "")
-	r.miss("BT-159", l.Item.Origin != "")
+	miss("BT-127 "+l.Note, l.Note != "")
+	miss("BT-128", l.Object.ID != "")
+	miss("BT-132", l.OrderLine != "")
+	miss("BT-133", l.AccountingReference != "")
+	miss("BT-147", l.Price.Discount.given && l.Price.Discount.Sign() != 0)
+	miss("BT-148", l.Price.Gross.given && !l.Price.Gross.Equal(l.Price.Net))
+	miss("BT-156", l.Item.BuyerID != "" && l.Item.SellerID != "")
+	miss("BT-159", l.Item.Origin != "")
 	for _, a := range l.Item.Attributes {
-		r.miss("BT-160 "+a.Name, true)
+		miss("BT-160 "+a.Name, true)
 	}
 	return out
 }

@@ -311,7 +311,7 @@ INSERT INTO authority_endpoints_version (one, version) VALUES (1, 0);
 CREATE TABLE attachments (
     client_id    TEXT   NOT NULL,
     operation_id TEXT   NOT NULL,
-    kind         TEXT   NOT NULL CHECK (kind IN ('VISUAL', 'REPORT', 'RECEIPT', 'CLIENT')),
+    kind         TEXT   NOT NULL CHECK (kind IN ('ORIGINAL', 'VISUAL', 'REPORT', 'RECEIPT', 'CLIENT')),
     type         TEXT   NOT NULL CHECK (type IN ('PDF', 'XML', 'JSON', 'PNG', 'JPEG', 'CSV', 'ZIP')),
     resource_id  TEXT   NOT NULL,
     place        TEXT   NOT NULL CHECK (place IN ('store', 'record')),
@@ -321,7 +321,7 @@ CREATE TABLE attachments (
     created_at   BIGINT NOT NULL,
     archive      TEXT   NOT NULL DEFAULT '', -- small files that were kept together lie in one: the name of that archive,
     archive_at   BIGINT NOT NULL DEFAULT 0,  -- and where in it the bytes begin
-    name         TEXT   NOT NULL DEFAULT '', -- the client's own, of its own files
+    name         TEXT   NOT NULL DEFAULT '', -- the client's own, of its own files; of an ORIGINAL in a signed envelope .p7m
     PRIMARY KEY (client_id, operation_id, kind, type, name)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX attachments_by_resource ON attachments (resource_id);
@@ -1276,7 +1276,7 @@ CREATE TABLE received (
     accepted_at  BIGINT  NOT NULL,
     settled_at   BIGINT,
     status       TEXT    NOT NULL,
-    media        TEXT    NOT NULL CHECK (media IN ('XML', 'PDF', 'JSON', 'P7M')),
+    media        TEXT    NOT NULL CHECK (media IN ('XML', 'PDF', 'P7M')),
     bytes        BIGINT  NOT NULL,            -- of the document
     sha256       TEXT    NOT NULL,            -- of its bytes
     aside        BOOLEAN NOT NULL DEFAULT FALSE, -- it comes under a name that another document has: a person looks at it
