@@ -17,8 +17,6 @@ const (
 	answerBytesMax = 1 << 20 // a page of 250 invoices of a query
 	upoBytesMax    = 1 << 20
 	listBytesMax   = 4 << 20 // a page of 1,000 invoices of a session
-
-	invoiceBytesMax = 4 << 20 // with attachments KSeF takes three million
 )
 
 // Refusal is KSeF's own word that it did not do what a call asked for.
