@@ -154,14 +154,16 @@ func (r *IdentityRule) simulated(set Identity) Identity {
 	if r == nil {
 		return set
 	}
-	secrets := map[string]string{}
 	for _, s := range r.Secrets {
-		if s.Simulated != "" {
-			secrets[s.Name] = s.Simulated
+		if s.Simulated == "" || set.Secrets[s.Name] != "" {
+			continue
 		}
+		set.Secrets = maps.Clone(set.Secrets)
+		if set.Secrets == nil {
+			set.Secrets = map[string]string{}
+		}
+		set.Secrets[s.Name] = s.Simulated
 	}
-	maps.Copy(secrets, set.Secrets)
-	set.Secrets = secrets
 	return set
 }
 

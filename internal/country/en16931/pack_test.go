@@ -56,7 +56,7 @@ func TestPacksOfTheFamilyAreConsistent(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			r := kin(code)
 			// the way over the network has its own suite
-			p.Connect, p.Simulator, p.Callbacks, p.Files, p.Facts.Authority = nil, nil, nil, country.Filed{}, nil
+			p.Connect, p.Simulator, p.Callbacks, p.Receive, p.Files, p.Facts.Authority = nil, nil, nil, nil, country.Filed{}, nil
 			packtest.Exercise(t, p, packtest.Options{Name: code,
 				Cases: []packtest.Case{{Name: "sale", Draft: country.Draft{Transaction: *r.sale(), Now: r.sale().Date}}}})
 			if len(p.Sources) < 2 || p.Version == "generic-1" {
