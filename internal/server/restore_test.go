@@ -87,9 +87,12 @@ func silentLists(t *testing.T) (pack country.Pack, speak func()) {
 }
 
 // script says what the authority of XX does next.
-func (p *program) script(t *testing.T, step string) {
+func (p *program) script(t *testing.T, step string) { p.scripted(t, "xx", step) }
+
+// scripted tells an authority how to behave at the next call.
+func (p *program) scripted(t *testing.T, code, step string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/xx/script",
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/"+code+"/script",
 		strings.NewReader(`{"steps":[`+step+`]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ type transaction struct {
 type kept struct {
 	transaction
 	Number string        `json:"number"`
+	Body   []byte        `json:"body,omitempty"` // of an Invoice Response
 	Code   string        `json:"code,omitempty"` // type of the document, UNCL1001
 	SHA256 string        `json:"sha256"`
 	After  time.Duration `json:"after,omitempty"` // when it may be decided
@@ -121,6 +122,9 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 		words(w, http.StatusUnprocessableEntity, "%s: %s", failedToSubmit, err)
 		return
 	}
+	if strings.HasSuffix(k.Document, responseDocument) {
+		k.Body = body
+	}
 	a.file(w, r, k, body)
 }
 
@@ -135,6 +139,9 @@ func examine(body []byte, t transaction) (number, code string, err error) {
 	named := documentForm.FindStringSubmatch(t.Document)
 	if !root.Is(named[1], named[2]) {
 		return "", "", fmt.Errorf("the document is a {%s}%s", root.Space, root.Local)
+	}
+	if root.Local == "ApplicationResponse" {
+		return examineResponse(root, t)
 	}
 	standard := official.UBL
 	if root.Local == "CrossIndustryInvoice" {

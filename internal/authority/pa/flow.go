@@ -29,6 +29,7 @@ const (
 	typeInvoice = "CustomerInvoice"
 	typeStatus  = "CustomerInvoiceLC"
 	typeReport  = "MultiFlowReport"
+	typeAnswer  = "SupplierInvoiceLC" // a buyer's status of an invoice that it received
 )
 
 // detail is a reason of an acknowledgement.
@@ -145,7 +146,7 @@ func form(w http.ResponseWriter, r *http.Request) (info shown, file []byte, ok b
 		return bad("the parts flowInfo (application/json) and file are needed")
 	}
 	switch {
-	case !slices.Contains([]string{"CII", "UBL", "FRR"}, info.Syntax):
+	case !slices.Contains([]string{"CII", "UBL", "FRR", "CDAR"}, info.Syntax):
 		return bad("flowSyntax %q", info.Syntax)
 	case info.Name == "" || len(info.Tracking) > 36:
 		return bad("name is needed, trackingId has at most 36 characters")
@@ -163,10 +164,7 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 		a.plant(b, s, step.Of)
 	}
 	e, x := entry{shown: s.info, Org: s.org}, s.arrived
-	e.Type, e.Direction = typeInvoice, "Out"
-	if e.Syntax == "FRR" {
-		e.Type = typeReport
-	}
+	e.Type, e.Direction = typeOf(e.Syntax), "Out"
 	e.Ack = &acknowledgement{Status: ackPending}
 	a.keep(b, &e, s.file)
 	switch {
@@ -182,6 +180,17 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	}
 	a.decide(b, &e, x, step)
 	return e.shown
+}
+
+// typeOf is what a file of a syntax is.
+func typeOf(syntax string) string {
+	switch syntax {
+	case "FRR":
+		return typeReport
+	case "CDAR":
+		return typeAnswer
+	}
+	return typeInvoice
 }
 
 // keep gives a flow its id and its place behind all others of the company.
@@ -226,7 +235,7 @@ func (a *double) plant(b *authority.Book, s submission, of string) {
 	sum := sha256.Sum256(file)
 	info.SHA256 = hex.EncodeToString(sum[:])
 	e := entry{shown: info, Org: s.org}
-	e.Type, e.Direction, e.Ack = typeInvoice, "Out", &acknowledgement{Status: ackPending}
+	e.Type, e.Direction, e.Ack = typeOf(e.Syntax), "Out", &acknowledgement{Status: ackPending}
 	a.keep(b, &e, file)
 	other := read(file, info.Syntax)
 	a.decide(b, &e, &other, authority.Step{Outcome: authority.Accept})
@@ -258,6 +267,10 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 	if e.Type == typeReport {
 		b.Register(authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted,
 			Key: "report/" + x.seller.siren + "/" + x.number})
+		return
+	}
+	if e.Type == typeAnswer {
+		a.passOn(b, e, x, step)
 		return
 	}
 	a.judge(b, e, x, step)

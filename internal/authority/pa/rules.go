@@ -29,6 +29,7 @@ type arrival struct {
 	paid, gross, payable                      string
 	earlier                                   int // documents before, with their days
 	hash                                      string
+	standing                                  string // of a status: its code
 	unreadable                                []detail
 }
 
@@ -57,6 +58,8 @@ func read(file []byte, syntax string) arrival {
 	switch {
 	case syntax == "FRR":
 		return x.report(root)
+	case syntax == "CDAR" && root.Is(spaceAggregates+"CrossDomainAcknowledgementAndResponse:100", "CrossDomainAcknowledgementAndResponse"):
+		return x.status(root)
 	case syntax == "CII" && root.Is(spaceCII, "CrossIndustryInvoice"):
 		if flaw := official.CII.Schema().First(root); flaw != nil {
 			return fail("InvalidSchema", "%v", flaw)

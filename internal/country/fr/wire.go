@@ -176,7 +176,7 @@ func (ch *channel) submit(ctx context.Context, f country.Filing, c country.Crede
 		return got, nil, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 	}
 	info := flowInfo{Syntax: x.Syntax, Name: x.Name, Rule: x.Rule, Tracking: f.DedupeKey, SHA256: f.SHA256}
-	if x.Syntax != syntaxReport {
+	if x.Syntax != syntaxReport && x.Syntax != syntaxStatus {
 		info.Profile = "CIUS"
 	}
 	body, kind, err := parts(info, f.Report)
