@@ -42,9 +42,9 @@ long: setup race fuzz ## what is long by nature: 200 kills, 10,000 seeds, soak, 
 race: setup ## everything under the race detector
 	CGO_ENABLED=1 $(GOTEST) $(FLAGS) -timeout=8h -race ./...
 
-conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server), and promtool
+conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, writers of invoices, an OpenID provider, an S3 server), and promtool
 	@scripts/setup conformance
-	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/files
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/country/world ./internal/files
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run RandomSales ./internal/country/...
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman|Promtool' ./cmd/tributary ./internal/server
 

@@ -104,6 +104,10 @@ func New(cfg Config) (*API, error) {
 	}
 	for at, methods := range byPath {
 		handler := a.serve(at, methods)
+		if at == responsePath {
+			a.mux.Handle("/v1/transactions/{operation_id}/{verb}", a.verb("response", handler))
+			continue
+		}
 		a.mux.Handle(at, handler)
 		if before, parameter, ok := strings.Cut(at, "{"); at == "/docs/{page}" {
 			a.mux.Handle("/docs/{$}", a.serve("/docs", byPath["/docs"])) // as people type it
@@ -149,6 +153,21 @@ func (a *API) slash(parameter string, handler http.Handler) http.Handler {
 	})
 }
 
+// responsePath is a pattern that the mux does not take beside that of histories: none of both is the narrower one. As one
+// of any word behind an operation it is the wider one.
+const responsePath = "/v1/transactions/{operation_id}/response"
+
+// verb answers one word behind an operation; all others are unknown.
+func (a *API) verb(word string, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("verb") != word {
+			a.unknown.ServeHTTP(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // plainPath reports whether the mux would leave the path as it is.
 func plainPath(at string) bool {
 	clean := path.Clean(at)
@@ -176,6 +195,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/payment", false, a.submit(transaction.PaymentReport), docPayment},
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
 		{"POST", "/v1/transactions/received", false, a.receive, docReceive},
+		{"POST", responsePath, false, a.respond, docRespond},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
 		{"GET", "/v1/me", false, me, docMe},

@@ -60,6 +60,13 @@ var (
 		answers: accepted(), refuses: []fault.Code{fault.FieldNotValid},
 		results:     []fault.Code{fault.FieldNotValid, fault.CodeNotFound, fault.CodeConflict, fault.FieldUnknown, fault.InternalError},
 		description: "A document that somebody sent to a company of yours, as bytes, at most 20 MiB. The same bytes again give the same operation; after a FAILURE they are read again. The result has direction RECEIVED."}
+	docRespond = operationDoc{tag: "Transactions", summary: "Answer a received document",
+		params:  []param{{"operation_id", "path", "Of the received document.", object{"type": "string", "format": "uuid"}}},
+		request: "Response", example: "response",
+		answers:     map[int]any{202: operationAnswer{}, 404: errorBody{}, 409: errorBody{}, 410: errorBody{}},
+		refuses:     []fault.Code{fault.FieldRequired, fault.FieldNotValid, fault.UnsupportedOperation},
+		results:     resultCodes,
+		description: "Sent once, in the order of the answers to one document, as an operation of kind RESPONSE with a result and a completed event of its own. The same answer again gives the same operation; a different one is 409 where the country takes one only (responses of /v1/countries/{code})."}
 	docResult = operationDoc{tag: "Transactions", summary: "Result of an operation",
 		params:  []param{{"operation_id", "path", "As returned on submission.", object{"type": "string", "format": "uuid"}}},
 		answers: map[int]any{200: result.Result{}, 404: errorBody{}, 410: errorBody{}}}

@@ -9,6 +9,8 @@ import (
 
 	"tributary/internal/fault"
 	"tributary/internal/received"
+	"tributary/internal/strictjson"
+	"tributary/internal/transaction"
 )
 
 // receivedMedia are the content types of documents that others sent, and how their bytes begin; "" as they like. JSON
@@ -62,6 +64,62 @@ func (a *API) receive(c *call) error {
 		return err
 	}
 	return c.answer(http.StatusAccepted, operationAnswer{id})
+}
+
+// respond answers a received document in the name of the company that received it.
+func (a *API) respond(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	said, err := readResponse(body)
+	if err != nil {
+		return err
+	}
+	answer, err := a.cfg.Received.Answered(c.Context(), c.caller.ClientID, c.PathValue("operation_id"))
+	if err != nil {
+		return err
+	}
+	answer.Status, answer.Reason, answer.Note = said.Status, said.Reason, said.Note
+	id, err := a.cfg.Transactions.Answer(c.Context(), c.actingAs(), answer)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusAccepted, operationAnswer{id})
+}
+
+// Limits of an answer, in characters.
+const (
+	responseReasonMax = 20
+	responseNoteMax   = 500
+)
+
+// readResponse reads the shape; what a country takes is its own matter.
+func readResponse(body []byte) (in transaction.Answer, err error) {
+	r := &strictjson.Reader{}
+	r.Open(body, bodyBytesMax)
+	status := strictjson.Absent
+	r.Body(func(name string) {
+		switch name {
+		case "status":
+			if status = r.Line(&in.Status, responseReasonMax); status == strictjson.Taken && !slices.Contains(transaction.AnswerStatuses(), in.Status) {
+				r.Refuse(fault.FieldNotValid, "must be one of %s", strings.Join(transaction.AnswerStatuses(), ", "))
+			}
+		case "reason":
+			r.Line(&in.Reason, responseReasonMax)
+		case "note":
+			r.Lines(&in.Note, responseNoteMax)
+		default:
+			r.Unknown()
+		}
+	})
+	if status == strictjson.Absent {
+		r.Missing("status")
+	}
+	if err := r.Err(); err != nil {
+		return in, err
+	}
+	return in, r.Faults.Err("the response")
 }
 
 // check refuses what is plainly not what its type says; whether it is a document is found when it is read.

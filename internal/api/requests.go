@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tributary/internal/account"
+	"tributary/internal/transaction"
 )
 
 // The request schemas say what the readers of bodies accept, to the letter: a
@@ -455,6 +456,11 @@ func transactionSchemas() object {
 			"yearly": object{"type": []any{"boolean", "null"},
 				"description": "Restart every year; the pattern must then contain the year."},
 		}, "supplier_id", "pattern"),
+		"Response": record("An answer to a received document.", object{
+			"status": object{"type": "string", "enum": list(transaction.AnswerStatuses()...), "description": "The answer; which are possible says responses of /v1/countries/{code}."},
+			"reason": line("The network's own code of the reason, such as REF or PRI on Peppol.", responseReasonMax),
+			"note":   object{"type": []any{"string", "null"}, "maxLength": responseNoteMax, "pattern": notePattern, "description": "In words, for the sender."},
+		}, "status"),
 		"Trial": object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation"),
 			ref("PaymentReport")}},
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),

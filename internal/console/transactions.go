@@ -91,7 +91,7 @@ func stageOptions() []filing.Stage {
 
 func kindOptions() []transaction.Kind {
 	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation,
-		transaction.Backfill, transaction.PaymentReport, transaction.Period}
+		transaction.Backfill, transaction.PaymentReport, transaction.Period, transaction.Response}
 }
 
 // lineColumns are those by which the list of transactions can be sorted.

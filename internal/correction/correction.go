@@ -125,6 +125,8 @@ func (t Terms) referred(ctx context.Context, o *operation.Operation, id string) 
 		v.Refused = o.Refers(id, fault.ReferenceNotSuccessful, "did not succeed")
 	case ref.op.Kind == transaction.Cancellation:
 		v.Refused = o.Refers(id, fault.UnsupportedOperation, "is a cancellation, which nothing corrects")
+	case ref.op.Kind == transaction.Response:
+		v.Refused = o.Refers(id, fault.UnsupportedOperation, "is an answer to a document of somebody else, which nothing corrects")
 	case ref.op.Kind == transaction.PaymentReport && o.Kind != transaction.Cancellation:
 		v.Refused = o.Refers(id, fault.UnsupportedOperation, "is a payment, which can be cancelled and not corrected")
 	case ref.op.Code != o.Code:

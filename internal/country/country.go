@@ -9,6 +9,7 @@ package country
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -106,6 +107,10 @@ type Pack struct {
 	// companies, with their readers. None: it has no format of its own.
 	Formats []Format
 
+	// CanAnswer finds why a company cannot answer a received document so, where
+	// Facts.Responses says that some can. Nil: nothing hinders.
+	CanAnswer func(Supplier, transaction.Answer) []fault.Fault
+
 	// Simulator is a strict double of the authority. Nil: no authority.
 	Simulator authority.Double
 
@@ -120,6 +125,19 @@ type Format struct {
 	Begins      func(document []byte) bool
 	// Read reads all documents of a file.
 	Read func(document []byte) ([]*incoming.Document, error)
+}
+
+// Answerable finds why a company cannot answer a received document so; nothing: it can.
+func (p Pack) Answerable(s Supplier, a transaction.Answer) []fault.Fault {
+	if p.CanAnswer == nil {
+		return nil
+	}
+	return p.CanAnswer(s, a)
+}
+
+// Unanswerable is a document that the country has no way to answer.
+func Unanswerable(field, format string, a ...any) []fault.Fault {
+	return []fault.Fault{{Code: fault.UnsupportedOperation, Type: fault.Validation, Field: field, Message: fmt.Sprintf(format, a...)}}
 }
 
 // KeptYears is how long the law wants records kept.

@@ -64,10 +64,19 @@ type Facts struct {
 	Advances bool      `json:"advance_invoices"`
 	Quotas   []string  `json:"quota_regimes,omitempty"` // regimes of taxes that may have a quota in place of a rate
 	Roles    []Meaning `json:"third_party_roles"`       // of third_parties; empty: the country's document names none
+	// what a company may answer to a document that it received; nil: the country has no place for answers
+	Responses *Responses `json:"responses,omitempty"`
 	// what a sale may give as its reason: kinds of documents; empty: none
 	Reasons []Meaning `json:"sale_reasons"`
 	// of a document that names no customer, in minor units of the currency; 0: none
 	SimplifiedMax int64 `json:"simplified_max,omitempty"`
+}
+
+// Responses says what may be answered to a received document.
+type Responses struct {
+	Statuses []string `json:"statuses"` // of ACCEPTED, REJECTED, DISPUTED and PAID
+	Once     bool     `json:"once"`     // one answer to a document is all that is taken
+	Rule     string   `json:"rule"`     // which documents, in words
 }
 
 // FieldRule asks for, or forbids, a member of the body. Field is a dotted path

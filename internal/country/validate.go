@@ -83,6 +83,11 @@ func (f Facts) validate(wrong *complaints) {
 		wrong.add("use_cases %q must be %s, %s or %s, at least one", f.UseCases, Reporting, Invoicing, Both)
 	}
 	f.validateRules(wrong)
+	if r := f.Responses; r != nil && (len(r.Statuses) == 0 || r.Rule == "" || slices.ContainsFunc(r.Statuses, func(s string) bool {
+		return !slices.Contains(transaction.AnswerStatuses(), s)
+	})) {
+		wrong.add("responses %q need a rule, and statuses that can be answered", r.Statuses)
+	}
 	for _, r := range f.Rates {
 		r.validate(wrong)
 	}

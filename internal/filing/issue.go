@@ -60,7 +60,7 @@ func (in *Issued) Country(language string) country.Issue {
 // document that its own law refuses ends the attempt; a defect of ours does not
 // undo a sale: the result says so, and a person looks at it.
 func structure(v *visit, o *op) []fault.Fault {
-	if v.lane.pack.Structured == nil {
+	if v.lane.pack.Structured == nil || o.Kind == transaction.Response {
 		return nil
 	}
 	in := issued(v, &ending{outcome: outcome{op: o}})
@@ -207,7 +207,7 @@ func warnReused(r db.Reader, v *visit, outcomes []outcome, numbers []string) err
 }
 
 func visual(v *visit, o *op) bool {
-	return v.s.cfg.Render != nil && (o.UseCase != country.Reporting || o.unfiled) && o.Kind != transaction.Backfill && !o.filing.Unprinted
+	return v.s.cfg.Render != nil && (o.UseCase != country.Reporting || o.unfiled) && o.Kind != transaction.Backfill && o.Kind != transaction.Response && !o.filing.Unprinted
 }
 
 // render makes the document for people. A document that cannot be made does

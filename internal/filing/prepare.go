@@ -248,8 +248,8 @@ func checkCustomer(o *op, pack country.Pack) (wrong []fault.Fault) {
 
 // isFiled reports whether the operation goes to an authority.
 func isFiled(v *visit, o *op) bool {
-	if v.lane.channel == nil {
-		return false
+	if v.lane.channel == nil || o.Kind == transaction.Response {
+		return v.lane.channel != nil
 	}
 	originals := []*country.Original{o.refs.Original}
 	for i := range o.refs.Shares {
@@ -264,7 +264,7 @@ func isFiled(v *visit, o *op) bool {
 func (d *drafting) learn(ctx context.Context, o *op) bool {
 	v := d.b.v
 	learner, ok := v.lane.channel.(country.Learner)
-	if !ok || o.Kind == transaction.Period || v.held != nil || v.health.paused {
+	if !ok || o.Kind == transaction.Period || o.Kind == transaction.Response || v.held != nil || v.health.paused {
 		return true
 	}
 	if d.unanswered {
@@ -298,7 +298,7 @@ const learnFor = 30 * time.Second
 // period's document. False: nothing is drafted.
 func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
 	b, v := d.b, d.b.v
-	if v.lane.pack.Periods == nil {
+	if v.lane.pack.Periods == nil || o.Kind == transaction.Response {
 		return true, nil
 	}
 	if o.Kind == transaction.Period {

@@ -2,7 +2,8 @@
 // machine and the exactly-once protocol with authorities.
 //
 // It owns transactions, their processing attempts (operations), what was filed
-// and what came back, and the lanes in which filings travel. It does not own
+// and what came back, the lanes in which filings travel, and answers to received
+// documents (responses), which travel in them too. It does not own
 // HTTP, countries' rules, documents, webhooks or suppliers: it calls those who
 // do; nor numbers, corrections, periods and life cycles, which it asks in its own
 // writes. What clients and operators read of it is the package ledger's. Law of

@@ -68,10 +68,14 @@ func storeOutcomes(ctx context.Context, b *batch) error {
 		if err != nil {
 			return err
 		}
+		answered, err := b.v.s.tellAnswered(tx, endings)
+		if err != nil {
+			return err
+		}
 		if err := apply(tx, append(done, follow...)); err != nil {
 			return err
 		}
-		return b.v.s.cfg.Hooks.Notify(tx, slices.Concat(events, updates, told)...)
+		return b.v.s.cfg.Hooks.Notify(tx, slices.Concat(events, updates, told, answered)...)
 	})
 	if err != nil {
 		return fmt.Errorf("settle %d operations: %w", len(endings), err)

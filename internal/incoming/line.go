@@ -31,6 +31,14 @@ func (l *Line) Price(currency string) (minor int64, exact bool) {
 	return rounded.Int64(), price.IsInt()
 }
 
+// Total is what the document comes to, rounded as it says: in some formats the gross total is rounded already.
+func (d *Document) Total() int64 {
+	if d.Net+d.Tax+d.Rounding == d.Gross {
+		return d.Gross
+	}
+	return d.Gross + d.Rounding
+}
+
 // Signed is a line as it counts: one that a correction takes back is negated, so that lines come to the totals.
 func (l Line) Signed() Line {
 	if !l.Before {

@@ -184,6 +184,10 @@ const relatedMax = 100
 
 // relate finds the documents of the other direction, and of the same sender, that belong to one.
 func relate(r db.Reader, scope string, to *result.Result) error {
+	if to.Response != nil {
+		to.Related = []result.Related{{OperationID: to.Response.OperationID, Direction: result.Received, Relation: result.Answers}}
+		return nil
+	}
 	if to.Number == nil {
 		return nil
 	}
@@ -216,7 +220,8 @@ func relateReceived(r db.Reader, scope string, to *result.Result) error {
 			JOIN received o ON o.client_id = f.client_id AND o.number = f.number AND o.company_id = f.company_id AND o.sender_key = f.sender_key
 			WHERE f.client_id = $1 AND f.operation_id = $4 AND o.status = 'SUCCESS'
 		UNION ALL SELECT f.operation_id, 'RECEIVED', 'REFERRED_BY' FROM received_references f
-			WHERE f.client_id = $1 AND f.number = $2 AND f.company_id = $5 AND f.sender_key = $6 ORDER BY 1`,
+			WHERE f.client_id = $1 AND f.number = $2 AND f.company_id = $5 AND f.sender_key = $6
+		UNION ALL SELECT operation_id, 'SENT', 'ANSWERED_BY' FROM responses WHERE client_id = $1 AND document_id = $4 ORDER BY 1`,
 		scope, *to.Number, sender, to.OperationID, company, key)
 }
 

@@ -136,6 +136,14 @@ func changed(random *rand.Rand, all [][]any) []any {
 	return out
 }
 
+// Bytes is a text with up to four changes, some of them parts of another one.
+func Bytes(random *rand.Rand, text, other []byte) []byte {
+	for range 1 + random.IntN(4) {
+		text = change(random, text, other)
+	}
+	return text
+}
+
 // tokens are what readers of JSON, XML, PDF, numbers and addresses stumble over.
 var tokens = []string{"\x00", "\xff", "\xef\xbb\xbf", "\u202e", "\r\n", "\"", "'", "\\", "<", ">", "&", "&#0;", "<!--",
 	"]]>", "<!DOCTYPE a>", "{", "}", "[", "]", ",", ":", "%", "../", "null", "-0", "1e400", "99999999999999999999", "é", "𝄞"}

@@ -32,7 +32,7 @@ func OwnBetween(r db.Reader, of Place, within [2]time.Time) ([]Own, error) {
 	list, err := db.Collect(r, scanOwn, `SELECT o.operation_id, o.transaction_id, o.kind, o.status, f.filing, coalesce(f.receipt, '{}'), `+cancellationsOf+`
 		FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 		WHERE o.client_id = $1 AND o.supplier_id = $2 AND o.dated_at >= $3 AND o.dated_at < $4 AND o.status IN ('SUCCESS', 'PROCESSING')
-			AND o.kind <> 'BACKFILL'`, of.Scope, of.SupplierID, db.Micros(within[0]), db.Micros(within[1]))
+			AND o.kind NOT IN ('BACKFILL', 'RESPONSE')`, of.Scope, of.SupplierID, db.Micros(within[0]), db.Micros(within[1]))
 	if err != nil {
 		return nil, fmt.Errorf("read what was filed: %w", err)
 	}
@@ -95,7 +95,7 @@ func Lags(r db.Reader) ([]FilingLag, error) {
 		h.Last, h.Late, h.Early = db.FromMicros(last), time.Duration(late)*time.Microsecond, time.Duration(early)*time.Microsecond
 		return h, err
 	}, `SELECT client_id, supplier_id, max(accepted_at), max(accepted_at - dated_at), max(dated_at - accepted_at),
-		min(CASE WHEN status = 'PROCESSING' THEN dated_at END) FROM operations WHERE kind <> 'BACKFILL' GROUP BY client_id, supplier_id`)
+		min(CASE WHEN status = 'PROCESSING' THEN dated_at END) FROM operations WHERE kind NOT IN ('BACKFILL', 'RESPONSE') GROUP BY client_id, supplier_id`)
 	if err != nil {
 		return nil, fmt.Errorf("learn when documents come: %w", err)
 	}

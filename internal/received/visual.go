@@ -71,7 +71,7 @@ func visual(o *outcome, live bool) document.Visual {
 	if v.Language == "" {
 		v.Language = "EN"
 	}
-	v.Totals = transaction.Totals{Gross: doc.Gross + doc.Rounding, Net: doc.Net, Tax: doc.Tax, Withheld: doc.Withheld}
+	v.Totals = transaction.Totals{Gross: doc.Total(), Net: doc.Net, Tax: doc.Tax, Withheld: doc.Withheld}
 	v.Transaction.Items, v.Totals.Lines = lines(doc)
 	v.Imprint = country.Imprint{Language: "EN", Texts: []string{
 		"Made from a received document. The document itself is kept as it came, and it alone counts."}}

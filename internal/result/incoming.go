@@ -112,6 +112,22 @@ func stated(p *transaction.Party) *ResultParty {
 	return party(&own)
 }
 
+// Party is a party as a result shows it, as far as an answer to its document needs it.
+func (p *ResultParty) Party() transaction.Party {
+	if p == nil {
+		return transaction.Party{}
+	}
+	out := transaction.Party{LegalName: p.LegalName, TradeName: Text(p.TradeName), EntityNumber: Text(p.EntityNumber), Address: p.Address,
+		Type: p.Type}
+	if p.TaxInformation != nil {
+		out.TaxNumber, out.FiscalCode = Text(p.TaxInformation.TaxNumber), Text(p.TaxInformation.FiscalCode)
+	}
+	if p.Electronic != nil {
+		out.Electronic = &transaction.ElectronicAddress{Scheme: p.Electronic.Scheme, ID: p.Electronic.ID}
+	}
+	return out
+}
+
 func statedItem(l incoming.Line, currency string) ResultItem {
 	price, _ := l.Price(currency)
 	r := ResultItem{Number: l.Number, Name: l.Name, Description: opt(l.Description), Code: opt(l.Code), EAN: opt(l.EAN),

@@ -54,6 +54,8 @@ const (
 	SameDocument Relation = "SAME_DOCUMENT" // one company of the client sent it, another received it
 	RefersTo     Relation = "REFERS_TO"
 	ReferredBy   Relation = "REFERRED_BY"
+	Answers      Relation = "ANSWERS" // of a response
+	AnsweredBy   Relation = "ANSWERED_BY"
 )
 
 // The directions of documents.
@@ -99,6 +101,7 @@ type Row struct {
 	Direction       string           `json:"direction"`
 	OperationRegime string           `json:"operation_regime"`
 	Type            string           `json:"type"`
+	Response        *ResultAnswer    `json:"response,omitempty"`        // of an answer to a received document
 	DocumentFormat  string           `json:"document_format,omitempty"` // of a received document
 	DocumentType    string           `json:"document_type,omitempty"`   // its own word for what it is
 	CountryCode     string           `json:"country_code"`
@@ -122,6 +125,14 @@ type Row struct {
 	ResultTerms
 	Corrections []CorrectionEntry `json:"corrections"`
 	Errors      []fault.Fault     `json:"errors"`
+}
+
+// ResultAnswer is what a company answered to a document that it received.
+type ResultAnswer struct {
+	OperationID string `json:"operation_id"` // of the document
+	Status      string `json:"status"`
+	Reason      string `json:"reason,omitempty"`
+	Note        string `json:"note,omitempty"`
 }
 
 // ResultTerms are references and terms of the document as submitted.
@@ -363,6 +374,7 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		Supplier: ResultSupplier{ID: opt(o.SupplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
 		Series: opt(o.Series), Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.Warnings...),
 	}
+	r.answer(t.Answer)
 	for i := range t.ThirdParties {
 		r.ThirdParties = append(r.ThirdParties, party(&t.ThirdParties[i]))
 	}
@@ -409,10 +421,18 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		}
 		r.TotalAmount = &received
 	}
-	if at := pack.LatestBy(t.Date); !at.IsZero() && o.Kind != transaction.PaymentReport && o.Kind != transaction.Period {
+	if at := pack.LatestBy(t.Date); !at.IsZero() && o.Kind != transaction.PaymentReport && o.Kind != transaction.Period && t.Answer == nil {
 		r.LatestBy = opt(Stamp(at))
 	}
 	return r
+}
+
+// answer shows what an answer to a received document says.
+func (r *Result) answer(a *transaction.Answer) {
+	if a != nil {
+		r.BusinessModel = transaction.B2B
+		r.Response = &ResultAnswer{OperationID: a.To.OperationID, Status: a.Status, Reason: a.Reason, Note: a.Note}
+	}
 }
 
 // add keeps a line, or what it stands for: an allowance's amounts are what it takes.

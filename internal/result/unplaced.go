@@ -26,7 +26,7 @@ func Unplaced(d *incoming.Document) (list []fault.Fault) {
 	if d.Prepaid != 0 {
 		add("payments", "%s is paid already", money(d.Prepaid))
 	}
-	if usual := d.Gross + d.Rounding - d.Prepaid - d.Withheld; d.Payable != usual {
+	if usual := d.Total() - d.Prepaid - d.Withheld; d.Payable != usual {
 		add("total_amount", "%s is payable", money(d.Payable))
 	}
 	for _, due := range d.Instalments {

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/inbox"
 	"tributary/internal/ledger"
+	"tributary/internal/lifecycle"
 	"tributary/internal/operator"
 	"tributary/internal/received"
 )
@@ -136,6 +137,9 @@ func (r *retirement) received(ctx context.Context) error {
 					return err
 				}
 				tx.OnCommit(func() { r.operations, r.documents = r.operations+len(ids), r.documents+documents })
+				if err := lifecycle.Forget(tx, r.cfg.DB, db.Strings(ids)); err != nil { // what was answered to it
+					return err
+				}
 				return received.Retire(tx, r.cfg.DB, r.client.ID, ids)
 			})
 		}

@@ -107,6 +107,7 @@ func clientTables() map[string]visible {
 		"lookups":             {rows: ofClient},
 		"received":            {rows: ofClient},
 		"received_references": {rows: ofClient},
+		"responses":           {rows: ofClient},
 		"lookup_entries":      {rows: ofLookup},
 		"lookup_answers":      {rows: ofLookup},
 		"webhook_events":      {rows: ofClient},

@@ -133,6 +133,7 @@ func oneOfEach(t *testing.T, d *db.DB) {
 				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('{c}', 'c{c}', 'e', 'XX', 'k', false, '{}', 1, 2)",
 				"INSERT INTO received (operation_id, client_id, live, source, authority_id, company_id, dated_at, accepted_at, status, media, bytes, sha256) VALUES ('o{c}', '{c}', false, 'upload', '', '', 1, 1, 'PROCESSING', 'XML', 1, 's')",
 				"INSERT INTO received_references (client_id, operation_id, company_id, sender_key, number) VALUES ('{c}', 'o{c}', 'c', 'k', 'n')",
+				"INSERT INTO responses (client_id, document_id, operation_id, transaction_id) VALUES ('{c}', 'd', 'o{c}', 't')",
 				"INSERT INTO webhook_events (webhook_id, client_id, event_type, resource_id, resource_path, lane, status, created_at) VALUES ('w{c}', '{c}', 'x', 'r', '/r', '{c}|x', 'pending', 1)",
 				"INSERT INTO webhook_tries (webhook_id, try, record) VALUES ('w{c}', 1, '{}')",
 				"INSERT INTO number_series (series_id, client_id, supplier_id, country, kind, pattern, yearly, created_at) VALUES ('s{c}', '{c}', 's', 'XX', 'INVOICE', '{N:6}', false, 1)",
@@ -150,7 +151,7 @@ func oneOfEach(t *testing.T, d *db.DB) {
 // whose are the tables with rows of oneOfEach, and the column that tells them apart.
 var whose = map[string]string{
 	"operations": "operation_id", "transactions": "client_id", "bodies": "operation_id", "filings": "operation_id",
-	"lanes": "lane", "lookups": "lookup_id", "received": "operation_id", "received_references": "operation_id",
+	"lanes": "lane", "lookups": "lookup_id", "received": "operation_id", "received_references": "operation_id", "responses": "operation_id",
 	"lookup_entries": "lookup_id", "companies": "company_id", "webhook_events": "webhook_id",
 	"webhook_tries": "webhook_id", "number_series": "series_id", "series_counters": "series_id",
 }

@@ -234,7 +234,11 @@ func exampleOf(op object) any {
 	if !ok {
 		return nil
 	}
-	return content["content"].(object)["application/json"].(object)["example"]
+	as, ok := content["content"].(object)["application/json"].(object)
+	if !ok {
+		return nil // bytes have none
+	}
+	return as["example"]
 }
 
 // namingMembers are the members of a body that name something: id, …_id, …_number.

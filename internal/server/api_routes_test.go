@@ -51,7 +51,11 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		example(t, "payment", object{"transaction_id": "routes-p", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/backfill/reported",
 		example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
-	call(202, "POST", "/v1/transactions/received", []byte(`{"routes": true}`))
+	called["post /v1/transactions/received"] = true // by upload
+	sent := c.outcome(t, call(202, "POST", "/v1/transactions", belgian(t, c, "routes", "0403053608")("R-be", nil)).json(t)["operation_id"].(string))
+	document := c.upload(t, "application/xml", c.report(t, sent))
+	c.read(t, document)
+	call(202, "POST", "/v1/transactions/"+document+"/response", example(t, "response", nil))
 	call(201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["GB"], "pattern": "R-{N:3}"})
 	call(200, "GET", "/v1/series", nil)
 	call(200, "GET", "/v1/me", nil)

@@ -66,6 +66,9 @@ type Reading struct {
 // Read reads a body and checks everything that the body alone decides. The
 // error is a [fault.Error] of kind Invalid, for what is no JSON that we accept.
 func Read(kind Kind, body []byte) (*Reading, error) {
+	if kind == Response {
+		return readAnswer(body)
+	}
 	d := decodeBody(kind, body)
 	if err := d.tooLarge(body); err != nil {
 		return nil, err

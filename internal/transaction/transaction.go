@@ -26,6 +26,8 @@ const (
 	// Period is a document in which sales of a period are gathered. The service
 	// makes it; no client submits one.
 	Period Kind = "PERIOD"
+
+	Response Kind = "RESPONSE" // what a company of ours answers to a document that it received
 )
 
 // Values of the enumerated fields, as docs/specification.md lists them.
@@ -81,6 +83,7 @@ type Transaction struct {
 	SupplierOwnID    string // the client's own id of the supplier, in place of SupplierID
 	Customer         *Party
 	Issuer           *Party
+	Answer           *Answer `json:",omitempty"` // of a Response
 	OrderItems       []Item  `json:",omitempty"` // advance invoices: what was ordered
 	ThirdParties     []Party `json:",omitempty"` // beside supplier, customer and issuer, each with its role
 	Note             string  // as sent; documents sanitise it

@@ -53,6 +53,7 @@ func New(d *authority.Desk) http.Handler {
 	mux.HandleFunc("PUT /mls/{instance}", a.setMLS)
 	mux.HandleFunc("PUT /recipients/{participant}", a.setRecipient)
 	mux.HandleFunc("POST /responses/{instance}", a.respond)
+	mux.HandleFunc("POST /forward/{instance}", a.forward)
 	return mux
 }
 
@@ -130,7 +131,7 @@ func (a *accessPoint) habitsOf(participant string) (h habits) {
 // takes reports whether a participant takes a type of document.
 func (h habits) takes(document string) bool {
 	if len(h.Documents) == 0 {
-		return strings.Contains(document, "Invoice") || strings.Contains(document, "CreditNote")
+		return strings.Contains(document, "Invoice") || strings.Contains(document, "CreditNote") || strings.HasSuffix(document, responseDocument)
 	}
 	for _, end := range h.Documents {
 		if strings.HasSuffix(document, end) {

@@ -61,7 +61,7 @@ type kept struct {
 	SHA256 string        `json:"sha256"`
 	After  time.Duration `json:"after,omitempty"` // when it may be decided
 	Since  time.Time     `json:"since"`
-	Body   []byte        `json:"body,omitempty"` // of one that is tried again, for a backend of ours
+	Body   []byte        `json:"body,omitempty"` // of an Invoice Response, and of one that is tried again
 }
 
 // report is the answer to a submission (Phase4PeppolSendingReport).
@@ -122,6 +122,9 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 		words(w, http.StatusUnprocessableEntity, "%s: %s", failedToSubmit, err)
 		return
 	}
+	if strings.HasSuffix(k.Document, responseDocument) {
+		k.Body = body
+	}
 	a.file(w, r, k, body)
 }
 
@@ -136,6 +139,9 @@ func examine(body []byte, t transaction) (number, code string, err error) {
 	named := documentForm.FindStringSubmatch(t.Document)
 	if !root.Is(named[1], named[2]) {
 		return "", "", fmt.Errorf("the document is a {%s}%s", root.Space, root.Local)
+	}
+	if root.Local == "ApplicationResponse" {
+		return examineResponse(root, t)
 	}
 	standard := official.UBL
 	if root.Local == "CrossIndustryInvoice" {

@@ -29,6 +29,7 @@ const (
 	typeInvoice = "CustomerInvoice"
 	typeStatus  = "CustomerInvoiceLC"
 	typeReport  = "MultiFlowReport"
+	typeAnswer  = "SupplierInvoiceLC" // a buyer's status of an invoice that it received
 
 	syntaxStatus = "CDAR"
 )
@@ -165,13 +166,7 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 		a.plant(b, s, step.Of)
 	}
 	e, x := entry{shown: s.info, Org: s.org}, s.arrived
-	e.Type, e.Direction = typeInvoice, "Out"
-	switch e.Syntax {
-	case "FRR":
-		e.Type = typeReport
-	case syntaxStatus:
-		e.Type = typeStatus
-	}
+	e.Type, e.Direction = x.typeOf(e.Syntax), "Out"
 	e.Ack = &acknowledgement{Status: ackPending}
 	a.keep(b, &e, s.file)
 	switch {
@@ -187,6 +182,19 @@ func (a *double) take(b *authority.Book, s submission, step authority.Step) show
 	}
 	a.decide(b, &e, x, step)
 	return e.shown
+}
+
+// typeOf is what a file of a syntax is.
+func (x *arrival) typeOf(syntax string) string {
+	switch {
+	case syntax == "FRR":
+		return typeReport
+	case syntax == syntaxStatus && x.standing != "":
+		return typeAnswer
+	case syntax == syntaxStatus:
+		return typeStatus
+	}
+	return typeInvoice
 }
 
 // keep gives a flow its id and its place behind all others of the company.
@@ -231,9 +239,9 @@ func (a *double) plant(b *authority.Book, s submission, of string) {
 	sum := sha256.Sum256(file)
 	info.SHA256 = hex.EncodeToString(sum[:])
 	e := entry{shown: info, Org: s.org}
-	e.Type, e.Direction, e.Ack = typeInvoice, "Out", &acknowledgement{Status: ackPending}
-	a.keep(b, &e, file)
 	other := read(file, info.Syntax)
+	e.Type, e.Direction, e.Ack = other.typeOf(e.Syntax), "Out", &acknowledgement{Status: ackPending}
+	a.keep(b, &e, file)
 	a.decide(b, &e, &other, authority.Step{Outcome: authority.Accept})
 }
 
@@ -269,6 +277,8 @@ func (a *double) decide(b *authority.Book, e *entry, x *arrival, step authority.
 		r.Key = "report/" + x.seller.siren + "/" + x.number
 		b.Register(r)
 		a.administered(b, e, x, step)
+	case typeAnswer:
+		a.passOn(b, e, x, step)
 	case typeStatus:
 		r.Number, r.Key = x.id, "status/"+x.seller.siren+"/"+x.id
 		b.Register(r)

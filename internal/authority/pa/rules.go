@@ -29,6 +29,7 @@ type arrival struct {
 	paid, gross, payable                      string
 	earlier                                   int // documents before, with their days
 	hash                                      string
+	standing                                  string // of a status: its code
 	unreadable                                []detail
 
 	of       span     // of a report
@@ -64,6 +65,9 @@ func read(file []byte, syntax string) arrival {
 	case syntax == "FRR":
 		return x.report(root)
 	case syntax == syntaxStatus && root.Is(spaceStatus, "CrossDomainAcknowledgementAndResponse"):
+		if root.Value("ExchangedDocument", "IssuerTradeParty", "RoleCode") != "SE" {
+			return x.answer(root)
+		}
 		x.status(root)
 	case syntax == "CII" && root.Is(spaceCII, "CrossIndustryInvoice"):
 		if flaw := official.CII.Schema().First(root); flaw != nil {

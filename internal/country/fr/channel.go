@@ -103,7 +103,7 @@ func (ch *channel) decided(ctx context.Context, f country.Filing, id string, c c
 		if err := f.Carried(&x); err != nil {
 			return r, err
 		}
-		if x.Syntax == syntaxReport || x.Syntax == syntaxStatus { // what the administration says of it comes days later
+		if x.Syntax == syntaxReport || x.Syntax == syntaxStatus { // what is said of it comes later, if anything is
 			r.Outcome, r.SHA256, r.Document, r.Format = country.Accepted, f.SHA256, raw, "JSON"
 			return r, nil
 		}

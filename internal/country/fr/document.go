@@ -165,6 +165,9 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if in.Transaction.Kind == transaction.PaymentReport {
 		return ch.collection(&in)
 	}
+	if in.Transaction.Answer != nil {
+		return ch.answer(&in)
+	}
 	if err := country.Preparable(&in, func() []fault.Fault { return nil }, "France has no document for the operation",
 		"an invoice that the platform has cannot be cancelled; use a credit"); err != nil {
 		return country.Filing{}, err

@@ -84,6 +84,7 @@ func Pack() country.Pack {
 	})
 	p.Codes = country.ReadCodes(codesFile)
 	p.Checks = append(p.Checks, checks()...)
+	p.Facts.Responses, p.CanAnswer = responses(), canAnswer
 	company := p.CheckCompany
 	p.CheckCompany = func(s country.Supplier, c country.Credentials) []fault.Fault {
 		return append(company(s, c), checkCompany(s)...)

@@ -4,12 +4,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/en16931"
 	"tributary/internal/fault"
+	"tributary/internal/incoming"
 	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
@@ -41,9 +44,45 @@ func RandomReports(t testing.TB, pack country.Pack, ch country.Channel, draft fu
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		readBack(t, pack, &d, f.Report)
 		reports = append(reports, f.Report)
 	}
 	return reports
+}
+
+// readBack reads what a pack wrote as somebody who receives it would: who sold what to whom, and for how much. A pack
+// whose documents nobody reads is left out.
+func readBack(t testing.TB, pack country.Pack, d *country.Draft, report []byte) {
+	t.Helper()
+	space, root := incoming.Root(report)
+	formats := append(en16931.Formats(), pack.Formats...)
+	at := slices.IndexFunc(formats, func(f country.Format) bool { return f.Begins == nil && f.Space == space && f.Root == root })
+	if at < 0 {
+		return
+	}
+	all, err := formats[at].Read(report)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%s is not read back: %d documents, %v", d.Transaction.Number, len(all), err)
+	}
+	got, lines := all[0], len(d.Transaction.Items)
+	for _, item := range d.Transaction.Items {
+		if item.Extra != nil {
+			lines--
+		}
+	}
+	var base, tax int64
+	for _, one := range got.Taxes {
+		if one.Regime != transaction.Withholding {
+			base, tax = base+one.Base, tax+one.Amount
+		}
+	}
+	if got.Total() != d.Totals.Gross || got.Net+got.Tax+got.Rounding != got.Total() || tax != got.Tax || base != got.Net ||
+		got.Currency != d.Transaction.CurrencyCode || len(got.Lines) < lines || !strings.EqualFold(got.Sender.LegalName, d.Supplier.LegalName) ||
+		d.Transaction.Customer != nil && !strings.EqualFold(got.Receiver.LegalName, d.Transaction.Customer.LegalName) {
+		t.Fatalf("%s is read back as %d = %d + %d (rounded by %d) in %s from %q to %q, %d lines, rates of %d and %d; it was %d in %s from %q, %d lines",
+			d.Transaction.Number, got.Gross, got.Net, got.Tax, got.Rounding, got.Currency, got.Sender.LegalName, got.Receiver.LegalName,
+			len(got.Lines), base, tax, d.Totals.Gross, d.Transaction.CurrencyCode, d.Supplier.LegalName, lines)
+	}
 }
 
 // RandomItems are lines that a shop of a country may sell: several rates, prices

@@ -84,6 +84,9 @@ func (ch *channel) Limits() country.Limits {
 
 // Prepare makes the invoice and reads from it where it goes.
 func (ch *channel) Prepare(d country.Draft) (country.Filing, error) {
+	if d.Transaction.Answer != nil {
+		return answer(&d)
+	}
 	made, err := ch.make(typed(ch.pack, &d))
 	if err != nil {
 		return country.Filing{}, err

@@ -74,6 +74,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		}
 		return base.Structured(in)
 	}
+	pack.Facts.Responses, pack.CanAnswer = responses(), canAnswer(page)
 	pack.Callbacks = &country.Callbacks{Read: readInbound(base.Code)}
 	pack.Receive = &country.Receive{Enrol: announce}
 	pack.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at, pack, base.Structured) }

@@ -3,8 +3,13 @@ package world_test
 import (
 	"bytes"
 	"errors"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +18,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/incoming"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/xmltree"
 )
 
@@ -101,6 +107,76 @@ func TestTinyElementsTakeBoundedMemory(t *testing.T) {
 		}
 		runtime.KeepAlive(s)
 	}
+}
+
+// corpus is a document of each format: what packs write, and what their fuzz targets begin with.
+func corpus(t testing.TB) (files [][]byte) {
+	t.Helper()
+	for _, code := range []string{"it", "pl", "hu", "mx"} {
+		all := packtest.Filed(t, "../"+code+"/testdata")
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			files = append(files, all[name])
+		}
+	}
+	paths, err := filepath.Glob("../en16931/testdata/golden/*.xml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// 100,000 in make long, and a part of them in the gate: documents that were changed are read or refused. Equal runs
+// change them equally.
+func TestChangedDocumentsAreReadOrRefused(t *testing.T) {
+	t.Parallel()
+	count := 2000
+	if needs.IsLong() {
+		count = 100_000
+	}
+	all, files, random := formats(t), corpus(t), rand.New(rand.NewPCG(14, 34))
+	read := 0
+	for i := range count {
+		file := retold(random, files[random.IntN(len(files))])
+		if i%2 == 0 {
+			file = mutate.Bytes(random, file, files[random.IntN(len(files))])
+		}
+		err := country.Safely("read a changed document", func() error {
+			list, err := world.Read(all, file)
+			if (len(list) == 0) != (err != nil) {
+				t.Errorf("change %d: %d documents and %v", i, len(list), err)
+			}
+			return err
+		})
+		if errors.Is(err, country.ErrPanic) {
+			t.Fatalf("change %d: %v\n%q", i, err, file)
+		}
+		if err == nil {
+			read++
+		}
+	}
+	if read < count/20 || read > count/2 {
+		t.Errorf("%d of %d are read: the changes are too hard, or too soft", read, count)
+	}
+}
+
+// retold is a document of which some texts say something else: it stays XML, and readers get far into it.
+func retold(random *rand.Rand, file []byte) []byte {
+	texts := regexp.MustCompile(`>[^<>]+</`).FindAllIndex(file, -1)
+	said := []string{"", "-1", "0", "99999999999999999999", "0.000000001", "1e9", "NaN", "2026-13-45", "XXX", "é", "&#10;", "9007199254740992", "-0.005"}
+	for range 1 + random.IntN(3) {
+		at := texts[random.IntN(len(texts))]
+		out := append(slices.Clone(file[:at[0]+1]), said[random.IntN(len(said))]...)
+		file = append(out, file[at[1]-2:]...)
+		texts = regexp.MustCompile(`>[^<>]*</`).FindAllIndex(file, -1)
+	}
+	return file
 }
 
 func FuzzReceived(f *testing.F) {

@@ -1501,3 +1501,14 @@ CREATE TABLE received_references (
     PRIMARY KEY (client_id, operation_id, number)
 );
 CREATE INDEX received_references_by_number ON received_references (client_id, number);
+
+-- Owner: filing.
+
+-- Which operations answer a received document.
+CREATE TABLE responses (
+    client_id      TEXT NOT NULL,
+    document_id    TEXT NOT NULL, -- operation_id of received
+    operation_id   TEXT NOT NULL, -- of operations
+    transaction_id TEXT NOT NULL,
+    PRIMARY KEY (client_id, document_id, operation_id)
+);
