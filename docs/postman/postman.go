@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ type Request struct {
 	Description string     `json:"description,omitempty"`
 }
 
-// Body is a JSON text.
+// Body is a text, of JSON but for documents.
 type Body struct {
 	Mode    string  `json:"mode"`
 	Raw     string  `json:"raw"`
@@ -214,26 +215,36 @@ func request(method, path string, op operation) (Item, error) {
 		}
 	}
 	if op.RequestBody != nil {
-		content, ok := op.RequestBody.Content["application/json"]
-		if !ok {
-			return Item{}, fmt.Errorf("%s %s: the body is not JSON", method, path)
+		language, text, err := bodyOf(op.RequestBody.Content)
+		if err != nil {
+			return Item{}, fmt.Errorf("%s %s: %w", method, path, err)
 		}
-		var pretty bytes.Buffer
-		if len(content.Example) > 0 {
-			if err := json.Indent(&pretty, content.Example, "", "  "); err != nil {
-				return Item{}, fmt.Errorf("%s %s: the example: %w", method, path, err)
-			}
-		} else {
-			pretty.WriteString("{}")
-		}
-		r.Body = &Body{Mode: "raw", Raw: chained(pretty.String())}
-		r.Body.Options.Raw.Language = "json"
-		r.Header = append(r.Header, Variable{Key: "Content-Type", Value: "application/json"})
+		r.Body = &Body{Mode: "raw", Raw: text}
+		r.Body.Options.Raw.Language = language
+		r.Header = append(r.Header, Variable{Key: "Content-Type", Value: "application/" + language})
 	}
 	if op.Security != nil && len(*op.Security) == 0 {
 		r.Auth = &Auth{Type: "noauth"}
 	}
 	return Item{Name: op.Summary, Request: r, Response: []string{}}, nil
+}
+
+// bodyOf is what a body begins with: its example, or of a document that somebody else writes a place to put it.
+func bodyOf(content map[string]struct{ Example json.RawMessage }) (language, text string, err error) {
+	as, ok := content["application/json"]
+	switch _, xml := content["application/xml"]; {
+	case !ok && xml:
+		return "xml", "<Invoice/>", nil
+	case !ok:
+		return "", "", errors.New("the body is neither JSON nor XML")
+	case len(as.Example) == 0:
+		return "json", "{}", nil
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, as.Example, "", "  "); err != nil {
+		return "", "", fmt.Errorf("the example: %w", err)
+	}
+	return "json", chained(pretty.String()), nil
 }
 
 // calls are the operations as "method path", in the order of the tour.

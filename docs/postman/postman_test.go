@@ -232,7 +232,7 @@ func TestTheCollectionIsInForm(t *testing.T) {
 				t.Errorf("%s: %s is declared and not in the path", item.Name, left)
 			}
 			if b := item.Request.Body; b != nil &&
-				(b.Mode != "raw" || !json.Valid([]byte(b.Raw)) || b.Options.Raw.Language != "json") {
+				(b.Mode != "raw" || b.Options.Raw.Language == "json" != json.Valid([]byte(b.Raw))) {
 				t.Errorf("%s: body %+v", item.Name, b)
 			}
 		}

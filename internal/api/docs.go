@@ -64,7 +64,7 @@ var (
 		params:  []param{{"operation_id", "path", "Of the received document.", object{"type": "string", "format": "uuid"}}},
 		request: "Response", example: "response",
 		answers:     map[int]any{202: operationAnswer{}, 404: errorBody{}, 409: errorBody{}, 410: errorBody{}},
-		refuses:     []fault.Code{fault.FieldRequired, fault.FieldNotValid, fault.UnsupportedOperation},
+		refuses:     []fault.Code{fault.FieldRequired, fault.FieldNotValid, fault.ValidationMatchInvalid, fault.UnsupportedOperation},
 		results:     resultCodes,
 		description: "Sent once, in the order of the answers to one document, as an operation of kind RESPONSE with a result and a completed event of its own. The same answer again gives the same operation; a different one is 409 where the country takes one only (responses of /v1/countries/{code})."}
 	docResult = operationDoc{tag: "Transactions", summary: "Result of an operation",

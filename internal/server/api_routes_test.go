@@ -52,7 +52,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(202, "POST", "/v1/transactions/backfill/reported",
 		example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
 	called["post /v1/transactions/received"] = true // by upload
-	sent := c.outcome(t, call(202, "POST", "/v1/transactions", belgian(t, c, "routes", "0403053608")("R-be", nil)).json(t)["operation_id"].(string))
+	sent := c.outcome(t, call(202, "POST", "/v1/transactions", belgian(t, c, "answered routes", "0403053608")("R-be", nil)).json(t)["operation_id"].(string))
 	document := c.upload(t, "application/xml", c.report(t, sent))
 	c.read(t, document)
 	call(202, "POST", "/v1/transactions/"+document+"/response", example(t, "response", nil))

@@ -160,7 +160,11 @@ func (a *accessPoint) information(out *xmltree.Writer, h habits, who, what strin
 	out.Leaf("id:DocumentIdentifier", strings.TrimPrefix(what, schemeDocument+"::"), "scheme", schemeDocument)
 	out.Start("ProcessList")
 	out.Start("Process")
-	out.Leaf("id:ProcessIdentifier", "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0", "scheme", schemeProcess)
+	process := "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
+	if strings.HasSuffix(what, responseDocument) {
+		process = responseProcess
+	}
+	out.Leaf("id:ProcessIdentifier", process, "scheme", schemeProcess)
 	out.Start("ServiceEndpointList")
 	out.Start("Endpoint", "transportProfile", "peppol-transport-as4-v2_0")
 	out.Start("wsa:EndpointReference")
