@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,6 +242,51 @@ func TestARefusedReportIsMadeAgainAsAWhole(t *testing.T) {
 		same(t, "the late sale", fmt.Sprint(saidOf(late), late.Status, *late.AuthorityID1), "[PERIOD_FILED 301 PERIOD_FILED]SUCCESSA-2")
 		same(t, "news that are still to be told", one[int64](t, n.DB, "SELECT count(*) FROM period_news"), 0)
 		same(t, "of a sale that was in before", fmt.Sprint(saidOf(n.Show(ids[0]))), "[PERIOD_REFUSED PERIOD_FILED]")
+	})
+}
+
+// What is said of a report before we know that the platform took it is not lost: its
+// sales are told behind the acceptance, and a refusal has it made anew.
+func TestWhatIsSaidOfAReportBeforeItsAcceptanceCounts(t *testing.T) {
+	t.Parallel()
+	rep, s := newReporter(t)
+	var decided atomic.Bool
+	send := rep.OnSend
+	rep.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		if decided.Load() {
+			return send(o, f)
+		}
+		rep.arrived(f)
+		return country.Receipt{Outcome: country.Pending, Handle: f.Number}, nil
+	}
+	rep.OnPoll = func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) {
+		if decided.Load() {
+			return o.Take(f), nil
+		}
+		return country.Receipt{Outcome: country.Pending, Handle: f.Number}, nil
+	}
+	virtual(t, s, func(t *testing.T, n *node) {
+		n.TellAtOnce(2)
+		supplier := n.Supplier(officeCode, "s1")
+		n.Start()
+		at(t, 10, 12, 0)
+		var ids []string
+		for i := range 3 {
+			ids = append(ids, sold(t, n, supplier, fmt.Sprint("t", i), i+1))
+		}
+		at(t, 11, 2, 0)
+		told(t, n, "m1", "T20000101-EUR-1", country.Receipt{News: []country.News{{Key: "301", Code: "301", Name: "Rejetée",
+			Source: country.FromAuthority, Severity: country.Problem, Refuses: true, Message: "REJ_PER"}}})
+		same(t, "told before the acceptance", len(n.Show(ids[0]).Lifecycle), 0)
+		decided.Store(true)
+		at(t, 12, 12, 0)
+		n.Stop()
+		for _, id := range ids {
+			same(t, "said", fmt.Sprint(saidOf(n.Show(id)), n.Show(id).Status), "[301 PERIOD_FILED PERIOD_FILED]SUCCESS")
+		}
+		same(t, "alerts", n.Raised(alert.PeriodRefused)[one[string](t, n.DB, "SELECT period_id FROM periods")], 1)
+		same(t, "news that are still to be told", one[int64](t, n.DB, "SELECT count(*) FROM period_news"), 0)
+		same(t, "documents", one[string](t, n.DB, "SELECT min(state) || ' ' || max(state) FROM period_documents"), "accepted failed")
 	})
 }
 

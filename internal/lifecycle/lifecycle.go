@@ -206,13 +206,16 @@ func Updated(about Subject, entries int) (list []webhook.Event) {
 // Announce stores news and, of a success, its events.
 func (c *Cycle) Announce(tx *db.Tx, about Subject, news []country.News) error {
 	added, err := c.append(tx, about, news)
-	if err != nil || !about.Succeeded {
+	if err != nil {
 		return err
 	}
-	if c.OfSales != nil { // nobody is told of a period's document by itself
+	if c.OfSales != nil && len(added) > 0 { // nobody is told of a period's document by itself
 		if of, err := c.OfSales(tx, about, added); of || err != nil {
 			return err
 		}
+	}
+	if !about.Succeeded {
+		return nil
 	}
 	return c.Hooks.Notify(tx, Updated(about, len(added))...)
 }

@@ -137,7 +137,14 @@ func (p *Periods) endDocument(tx *db.Tx, d document) (events []webhook.Event, er
 				Name: "The period's document is accepted", Severity: country.Info,
 				Message: strings.TrimSpace("document " + d.number + " " + r.AuthorityID1)})
 		}
-		return events, err
+		if err != nil {
+			return nil, err
+		}
+		some, err := p.passKept(tx, d)
+		return append(events, some...), err
+	}
+	if err := forgetKept(tx, d); err != nil {
+		return nil, err
 	}
 	why := reasonsOf(d.end.Faults)
 	events, sales, err := p.tell(tx, d, country.News{Key: d.id, Code: refused,

@@ -75,7 +75,7 @@ func (p *Periods) tellMore(tx *db.Tx, period string) (more bool, err error) {
 	var t told
 	var text string
 	err = tx.Row(`SELECT n.document_id, n.key, n.news, n.upto FROM period_documents d JOIN period_news n ON n.document_id = d.operation_id
-		WHERE d.period_id = $1 ORDER BY n.said_at, n.key LIMIT 1`, period).Scan(&t.document, &t.news.Key, &text, &t.upto)
+		WHERE d.period_id = $1 AND d.state <> 'open' ORDER BY n.said_at, n.key LIMIT 1`, period).Scan(&t.document, &t.news.Key, &text, &t.upto)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
@@ -99,8 +99,9 @@ func (p *Periods) tellMore(tx *db.Tx, period string) (more bool, err error) {
 	return true, p.Cycle.Hooks.Notify(tx, events...)
 }
 
-// Said passes on to its sales what is said of a period's document after it was
-// accepted; false: it is none. One that is refused after all is made anew as a whole.
+// Said passes on to its sales what is said of a period's document; false: it is none.
+// What is said before we know that it was accepted is passed on then. One that is
+// refused after all is made anew as a whole.
 func (p *Periods) Said(tx *db.Tx, about lifecycle.Subject, news []country.News) (of bool, err error) {
 	if !strings.HasPrefix(about.TransactionID, ownPrefix) {
 		return false, nil // a client's may have such a name, too
@@ -118,6 +119,59 @@ func (p *Periods) Said(tx *db.Tx, about lifecycle.Subject, news []country.News) 
 	if err != nil {
 		return true, err
 	}
+	switch {
+	case state == docOpen:
+		return true, keepNews(tx, d, news)
+	case !about.Succeeded:
+		return true, nil
+	}
+	events, err := p.passOn(tx, d, state, news)
+	if err == nil {
+		err = p.Cycle.Hooks.Notify(tx, events...)
+	}
+	return true, err
+}
+
+// keepNews keeps what is said of a document until its sales can be told.
+func keepNews(tx *db.Tx, d document, news []country.News) error {
+	rows := make([][]any, len(news))
+	for i, n := range news {
+		text, err := json.Marshal(keptNews{News: n, Key: n.Key})
+		if err != nil {
+			return err
+		}
+		rows[i] = []any{d.id, n.Key, string(text), db.Micros(tx.Now()), ""}
+	}
+	return tx.Insert("period_news", "document_id,key,news,said_at,upto", rows...)
+}
+
+// passKept passes on what was kept of a document that was accepted.
+func (p *Periods) passKept(tx *db.Tx, d document) ([]webhook.Event, error) {
+	texts, err := db.Collect(tx, func(scan func(...any) error) (text string, err error) { return text, scan(&text) },
+		"SELECT news FROM period_news WHERE document_id = $1 AND upto = '' ORDER BY said_at, key", d.id)
+	if err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	news := make([]country.News, len(texts))
+	for i, text := range texts {
+		var kept keptNews
+		if err := json.Unmarshal([]byte(text), &kept); err != nil {
+			return nil, fmt.Errorf("read what was said of %s: %w", d.number, err)
+		}
+		news[i], news[i].Key = kept.News, kept.Key
+	}
+	if err := forgetKept(tx, d); err != nil {
+		return nil, err
+	}
+	return p.passOn(tx, d, docAccepted, news)
+}
+
+func forgetKept(tx *db.Tx, d document) error {
+	return tx.Exec("DELETE FROM period_news WHERE document_id = $1 AND upto = ''", d.id)
+}
+
+// passOn tells the sales of an accepted document what is said of it.
+func (p *Periods) passOn(tx *db.Tx, d document, state string, news []country.News) (events []webhook.Event, err error) {
 	for _, n := range news {
 		why := fmt.Sprintf("%s %s %s", n.Code, n.Name, n.Message)
 		n.Message = fmt.Sprintf("document %s: %s", d.number, n.Message)
@@ -125,18 +179,16 @@ func (p *Periods) Said(tx *db.Tx, about lifecycle.Subject, news []country.News) 
 			state, n.Severity = docFailed, country.Problem
 			n.Message += "; it is made anew"
 			if err := p.refuse(tx, d, why); err != nil {
-				return true, err
+				return nil, err
 			}
 		}
-		events, _, err := p.tell(tx, d, n)
-		if err == nil {
-			err = p.Cycle.Hooks.Notify(tx, events...)
-		}
+		some, _, err := p.tell(tx, d, n)
 		if err != nil {
-			return true, err
+			return nil, err
 		}
+		events = append(events, some...)
 	}
-	return true, nil
+	return events, nil
 }
 
 // refuse takes the acceptance of a document back: what it replaced stands again, and

@@ -190,13 +190,13 @@ func (m *statusOf) write() []byte {
 	w.End()
 	w.Start("rsm:ExchangedDocument")
 	w.Leaf("ram:ID", fmt.Sprintf("%s_%s_%s_%s#%s_%s", m.number, collected, m.made, m.id, m.kind, m.day))
-	moment(w, "ram:IssueDateTime", m.made, "udt:DateTimeString", "204")
+	moment(w, m.made)
 	within(w, "WK", "ram:SenderTradeParty", "ram:RoleCode")
-	party(w, "ram:IssuerTradeParty", [3]string{m.seller, schemeSIREN, m.name}, "SE", "")
+	speaker{id: m.seller, scheme: schemeSIREN, name: m.name, role: "SE"}.write(w, "ram:IssuerTradeParty")
 	if m.buyer != "" {
-		party(w, "ram:RecipientTradeParty", [3]string{m.buyer, schemeSIREN, m.buyerName}, "BY", m.address)
+		speaker{id: m.buyer, scheme: schemeSIREN, name: m.buyerName, role: "BY", address: m.address}.write(w, "ram:RecipientTradeParty")
 	}
-	party(w, "ram:RecipientTradeParty", [3]string{administration, schemePlatform, "PPF"}, "DFH", "")
+	speaker{id: administration, scheme: schemePlatform, name: "PPF", role: "DFH"}.write(w, "ram:RecipientTradeParty")
 	w.End()
 	m.about(w)
 	w.End()
@@ -208,12 +208,14 @@ func (m *statusOf) about(w *xmltree.Writer) {
 	w.Start("rsm:AcknowledgementDocument")
 	within(w, "false", "ram:MultipleReferencesIndicator", "udt:Indicator")
 	w.Leaf("ram:TypeCode", "23")
-	moment(w, "ram:IssueDateTime", m.paid, "udt:DateTimeString", "204")
+	moment(w, m.paid)
 	w.Start("ram:ReferenceReferencedDocument")
 	w.Leaf("ram:IssuerAssignedID", m.number)
 	w.Leaf("ram:StatusCode", statusPaid)
 	w.Leaf("ram:TypeCode", m.kind)
-	moment(w, "ram:FormattedIssueDateTime", m.day, "qdt:DateTimeString", "102")
+	w.Start("ram:FormattedIssueDateTime")
+	w.Leaf("qdt:DateTimeString", m.day, "format", "102")
+	w.End()
 	w.Leaf("ram:ProcessConditionCode", collected)
 	w.Leaf("ram:ProcessCondition", collectedName)
 	w.Start("ram:IssuerTradeParty")
@@ -246,22 +248,24 @@ func within(w *xmltree.Writer, value string, names ...string) {
 	}
 }
 
-// moment writes a time in a format of UN/EDIFACT 2379.
-func moment(w *xmltree.Writer, name, value, inner, format string) {
-	w.Start(name)
-	w.Leaf(inner, value, "format", format)
+// moment writes when something was said, to the second (UN/EDIFACT 2379, 204).
+func moment(w *xmltree.Writer, at string) {
+	w.Start("ram:IssueDateTime")
+	w.Leaf("udt:DateTimeString", at, "format", "204")
 	w.End()
 }
 
-// party writes who speaks or is told: id, scheme and name; its role, and its address.
-func party(w *xmltree.Writer, element string, who [3]string, role, address string) {
+// speaker is who says a status, or is told it.
+type speaker struct{ id, scheme, name, role, address string }
+
+func (s speaker) write(w *xmltree.Writer, element string) {
 	w.Start(element)
-	w.Leaf("ram:GlobalID", who[0], "schemeID", who[1])
-	w.Leaf("ram:Name", who[2])
-	w.Leaf("ram:RoleCode", role)
-	if address != "" {
+	w.Leaf("ram:GlobalID", s.id, "schemeID", s.scheme)
+	w.Leaf("ram:Name", s.name)
+	w.Leaf("ram:RoleCode", s.role)
+	if s.address != "" {
 		w.Start("ram:URIUniversalCommunication")
-		w.Leaf("ram:URIID", address, "schemeID", schemeRouting)
+		w.Leaf("ram:URIID", s.address, "schemeID", schemeRouting)
 		w.End()
 	}
 	w.End()
