@@ -33,7 +33,7 @@ func TestTheOfficialRulesTakeEveryAnswer(t *testing.T) {
 		}
 		d := draft("", nil)
 		d.Transaction.Kind, d.Transaction.Answer, d.OperationID = transaction.Response, &a, strings.Join(said[:], "/")
-		trials = append(trials, packtest.Trial{Rules: rules, Document: prepared(t, ch, d).Report})
+		trials = append(trials, packtest.Trial{Rules: rules, Document: packtest.Prepared(t, ch, d).Report})
 	}
 	trials = append(trials, packtest.Trial{Rules: rules, Document: []byte(strings.Replace(string(trials[3].Document), "DOUBLON", "AUTRE", 1))})
 	for i, v := range packtest.Judge(t, trials) {
