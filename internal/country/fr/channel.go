@@ -157,8 +157,8 @@ func (ch *channel) outcome(ctx context.Context, f country.Filing, of flow, c cou
 				r.Outcome, r.At, r.Document, r.Format, r.Faults, r.Raw = said.Outcome, said.At, said.Document, said.Format, said.Faults, said.Raw
 			}
 		}
-		if len(page) < pageMost {
-			break
+		if len(page) < pageMost || r.Outcome != country.Pending {
+			break // what was said later the mailbox brings
 		}
 		after = page[len(page)-1].Updated
 	}
