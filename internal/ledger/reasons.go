@@ -54,8 +54,8 @@ var meanings = []Meaning{
 		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},
 	{fault.AuthorityError, "The authority returned an error that says nothing about the document, for example HTTP 503.",
 		"Read the last error and the authority's notices; a wrong address can answer like this too. It retries automatically."},
-	{fault.AuthorityWait, "The authority asked for a pause between calls.",
-		"No action needed; filing resumes at the time it gave."},
+	{fault.AuthorityWait, "The authority asked for a pause between calls, or grants no more of them for now; mailboxes, looks for news and a " +
+		"restored supplier wait the same way.", "No action needed; it goes on at the time it gave, or when more is granted."},
 	{fault.CredentialsInvalid, "The authority rejected the supplier's credentials.",
 		"Ask the client for new ones; filing resumes when they are uploaded (`PATCH` of the company)."},
 	{fault.ChainStopped, "The last link of the supplier's chain at the authority is not ours; nothing is filed, so that the chain cannot fork.",
