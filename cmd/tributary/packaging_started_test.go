@@ -31,7 +31,6 @@ type packaged struct {
 type started struct {
 	*checkout
 	moved   *strings.Replacer
-	docs    string
 	migrate packaged
 	api     packaged
 	worker  packaged

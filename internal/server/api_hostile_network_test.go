@@ -296,13 +296,13 @@ func TestHostileMailboxesOnTheRunningProgram(t *testing.T) {
 			honest.ServeHTTP(w, r)
 			return
 		}
-		kept := httptest.NewRecorder()
-		honest.ServeHTTP(kept, r)
-		if now := lie.Load(); now != nil {
+		if now := lie.Load(); now != nil { // the authority is not asked, which would decide: a poll would hear of it
 			looks.Add(1)
-			(*now)(w, kept.Body.Bytes())
+			(*now)(w, *others.Load())
 			return
 		}
+		kept := httptest.NewRecorder()
+		honest.ServeHTTP(kept, r)
 		if text := bytes.Clone(kept.Body.Bytes()); len(text) > 0 && others.Load() == nil {
 			others.Store(&text)
 		}

@@ -199,7 +199,7 @@ func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
 		{"no XML", path, exchange, header, []byte("{}"), http.StatusBadRequest},
 		{"another path", path + "/x", exchange, header, body, http.StatusNotFound},
 		{"past the bytes of a message", path, exchange, header, padded(body, most+1), http.StatusBadRequest},
-		{"past the bytes of a call", path, exchange, header, padded(body, messages.BodyBytesMax+1),
+		{"past the bytes of a call", path, exchange, header, padded(body, messages.LargeBodyBytesMax+1),
 			http.StatusRequestEntityTooLarge},
 	} {
 		if status, err := l.post(t, c.path, c.show, c.header, c.body); err != nil || status != c.want {
