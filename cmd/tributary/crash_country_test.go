@@ -16,6 +16,7 @@ type crashCountry struct {
 	country.Pack
 	credit   bool             // now and then a sale is credited
 	settings country.Settings // of the company, instead of the example's
+	as       string           // behind the name of the company
 }
 
 // crashCountryOf finds a country that has an authority.

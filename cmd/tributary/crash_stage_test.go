@@ -222,7 +222,8 @@ func (s *stage) read(req *http.Request) (int, []byte, error) {
 // onboard brings in a company of a country and answers its id.
 func (s *stage) onboard(c crashCountry) string {
 	s.t.Helper()
-	text := exampleCompany(s.t, c.Pack, "crash-"+c.Code, c.settings)
+	name := "crash-" + c.Code + c.as
+	text := exampleCompany(s.t, c.Pack, name, c.settings)
 	status, answer, err := patiently(func() (int, []byte, error) {
 		return s.post(s.nodes[0].base, "/onboarding/v2/companies", text)
 	})
@@ -231,7 +232,7 @@ func (s *stage) onboard(c crashCountry) string {
 	}
 	var id string
 	s.eventually("the company in "+c.Code, func() bool {
-		status, answer, err := s.fetch(s.nodes[0].base, "/onboarding/v2/companies/crash-"+c.Code+"?external-id=true")
+		status, answer, err := s.fetch(s.nodes[0].base, "/onboarding/v2/companies/"+name+"?external-id=true")
 		var company struct{ ID string }
 		if err != nil || status != http.StatusOK || json.Unmarshal(answer, &company) != nil {
 			return false

@@ -92,6 +92,7 @@ type crashRun struct {
 	plan     crashPlan
 	land     crashCountry
 	supplier string
+	receives bool // the buyer is a company of ours, too, and is brought what it is sold
 	random   *rand.Rand
 	next     atomic.Int64
 	killed   map[string]int  // by how
@@ -119,6 +120,7 @@ func runCrash(t *testing.T, name string, plan crashPlan) {
 		n.process.waitReady()
 	}
 	c.supplier = c.onboard(land)
+	c.receives = c.buys()
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	for i := range plan.clients {
@@ -150,7 +152,11 @@ func (c *crashRun) strike() {
 	case way < 4 && killpoint.Armed:
 		points := killpoint.Points()
 		// no company is onboarded, no authority calls, no period ends, and only Poland takes batches meanwhile
-		point := points[c.random.IntN(len(points)-5)]
+		points = points[:len(points)-5]
+		if c.receives {
+			points = append(points, killpoint.Heard)
+		}
+		point := points[c.random.IntN(len(points))]
 		c.kill(n)
 		c.launch(n, fmt.Sprintf("%s:%d", point, 1+c.random.IntN(5)))
 		if n.process.endsWithin(30 * time.Second) { // all are passed at once, unless the machine stands still
@@ -423,6 +429,11 @@ func (c *crashRun) audit(name string) {
 			t.Errorf("%s is registered %d times", id, n)
 		}
 	}
+	received := ""
+	if c.receives {
+		out, again := c.auditReceived()
+		received = fmt.Sprintf(" received_lost=%d received_double=%d", out, again)
+	}
 	if len(c.receiver.wrong) > 0 {
 		t.Errorf("%d notifications did not verify, the first: %s", len(c.receiver.wrong), c.receiver.wrong[0])
 	}
@@ -432,9 +443,9 @@ func (c *crashRun) audit(name string) {
 			t.Errorf("notification %s was repeated, and no kill had met it under way", id)
 		}
 	}
-	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d out_of_order=%d repeated_webhooks=%d (open at kills %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
+	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d out_of_order=%d%s repeated_webhooks=%d (open at kills %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
 		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations),
-		lost, twice, disordered, len(repeated), len(c.open),
+		lost, twice, disordered, received, len(repeated), len(c.open),
 		c.readied.Round(time.Millisecond), spread(c.resumed), c.moved.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)

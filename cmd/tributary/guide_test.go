@@ -217,8 +217,8 @@ func TestTheGuidesLinesWork(t *testing.T) {
 		t.Errorf("only %d blocks were run: the marks have changed", ran)
 	}
 	// Terminal 2 has heard and verified what terminal 3 caused.
-	for deadline := time.Now().Add(patience); strings.Count(listening.output(), "transactions.transaction_completed") <
-		5; {
+	for deadline := time.Now().Add(patience); strings.Count(listening.output(), "transactions.transaction_completed") < 8 ||
+		strings.Count(listening.output(), "transactions.transaction_received") < 3; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the receiver heard\n%s%s", listening.output(), listening.stderr())
 		}

@@ -1,9 +1,11 @@
 package country
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -261,4 +263,118 @@ func (r *Receive) validate(p Pack) error {
 		return errors.New("received documents that nobody can look for")
 	}
 	return nil
+}
+
+// DocumentBytesMax is the largest received document that is taken.
+const DocumentBytesMax = 20 << 20
+
+// Listed is a received document in an authority's list.
+type Listed struct {
+	At   time.Time // by which the list is asked for
+	Name string    // one for the receiver: [Document].AuthorityID
+	Of   string    // what the pack needs to get it
+}
+
+func (l Listed) compare(o Listed) int {
+	return cmp.Or(l.At.Compare(o.At), strings.Compare(l.Name, o.Name))
+}
+
+// Lists are the looks of a pack whose authority lists what came by when it came, and
+// gives each document by itself.
+//
+// Failure policy: an authority may list something later than the instant under which it
+// does: a list that was read to its end is read again from Again before it, and what was
+// brought is nothing. A time with more in it than one look may bring is halved until it
+// has less; within the shortest one documents are told apart by their names. Whatever is
+// listed and cannot be got fails the look: it is never gone over.
+type Lists struct {
+	Span  time.Duration // the longest that one list is of
+	Least time.Duration // the shortest that can be asked for
+	Again time.Duration
+	Pause time.Duration // between two looks that bring nothing, beyond the pack's own
+
+	// List answers what came between two instants. more: there is more than so many, or
+	// than one list shows; what it answers besides is not looked at then, but for the
+	// shortest time, of which all is asked for by a most of 0.
+	List func(ctx context.Context, from, to time.Time, most int) (list []Listed, more bool, err error)
+	Get  func(ctx context.Context, l Listed) (Document, error)
+}
+
+// getTimeMin is what must be left of a look for a further document to be begun.
+const getTimeMin = 10 * time.Second
+
+// Look is a look of [Receive].Fetch, at an instant.
+func (l Lists) Look(ctx context.Context, in Inquiry, now time.Time) (got Fetched, err error) {
+	mark, err := in.Mark()
+	if err != nil {
+		return got, err
+	}
+	began, after := mark.After != "", Listed{At: mark.At}
+	if at, name, inside := strings.Cut(mark.After, "|"); inside {
+		after.Name = name
+		if after.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
+			return got, fmt.Errorf("the mark %q: %w", mark.After, err)
+		}
+	}
+	now = now.UTC()
+	from, to := after.At.Truncate(l.Least), now
+	if to.Sub(from) > l.Span {
+		to = from.Add(l.Span)
+	}
+	list, to, err := l.within(ctx, from, to, in.Limit)
+	if err != nil {
+		return got, err
+	}
+	whole, size := true, 0
+	for _, one := range list {
+		if began && one.compare(after) <= 0 || to.Before(now) && !one.At.Before(to) {
+			continue // it was brought, or the next list has it
+		}
+		end, limited := ctx.Deadline()
+		if len(got.Documents) > 0 && (len(got.Documents) == in.Limit || size > DocumentsBytesMax-DocumentBytesMax ||
+			limited && time.Until(end) < getTimeMin) {
+			whole = false
+			break
+		}
+		d, err := l.Get(ctx, one)
+		if err != nil {
+			return Fetched{}, fmt.Errorf("getting %s: %w", one.Name, err)
+		}
+		d.AuthorityID = one.Name
+		got.Documents, size = append(got.Documents, d), size+len(d.Bytes)
+		mark.After = one.At.UTC().Format(time.RFC3339Nano) + "|" + one.Name
+	}
+	switch {
+	case !whole:
+		got.More = true
+	case to.Before(now): // it goes on behind the end of this list
+		mark.After, got.More = to.UTC().Format(time.RFC3339Nano)+"|", true
+	default:
+		if end := now.Add(-l.Again); end.After(mark.At) {
+			mark.At = end
+		}
+		mark.After, got.Wait = "", l.Pause
+	}
+	got.Cursor = mark.String()
+	return got, nil
+}
+
+// within lists what came between two instants, in its order; the second one moves to where
+// there is no more than a look can bring.
+func (l Lists) within(ctx context.Context, from, to time.Time, most int) (list []Listed, end time.Time, err error) {
+	for {
+		var more bool
+		if list, more, err = l.List(ctx, from, to, most); err != nil || !more {
+			break
+		}
+		half := to.Sub(from) / 2
+		if half < l.Least {
+			to = from.Add(l.Least)
+			list, _, err = l.List(ctx, from, to, 0)
+			break
+		}
+		to = from.Add(half).Truncate(l.Least)
+	}
+	slices.SortFunc(list, Listed.compare)
+	return list, to, err
 }

@@ -99,16 +99,12 @@ func soundDocuments(got country.Fetched, limit int) error {
 	return nil
 }
 
-// documentBytesMax is the largest document that is taken, the same as of one that a
-// client uploads.
-const documentBytesMax = 20 << 20
-
 func soundDocument(d *country.Document) error {
 	switch {
 	case d.AuthorityID == "" || len(d.AuthorityID) > KeyBytesMax || !db.Storable(d.AuthorityID):
 		return fmt.Errorf("a received document has an id of %d bytes", len(d.AuthorityID))
-	case len(d.Bytes) == 0 || len(d.Bytes) > documentBytesMax:
-		return fmt.Errorf("the received document %s has %d bytes; 1 to %d are taken", d.AuthorityID, len(d.Bytes), documentBytesMax)
+	case len(d.Bytes) == 0 || len(d.Bytes) > country.DocumentBytesMax:
+		return fmt.Errorf("the received document %s has %d bytes; 1 to %d are taken", d.AuthorityID, len(d.Bytes), country.DocumentBytesMax)
 	case d.Format != "XML" && d.Format != "PDF" && d.Format != "P7M":
 		return fmt.Errorf("the received document %s is of the format %q", d.AuthorityID, d.Format)
 	}

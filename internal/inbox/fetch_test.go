@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -65,11 +66,17 @@ type fetching struct {
 
 func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 	t.Helper()
+	return buildFetchingOf(t, d, func(f *fetching) { f.pack.Fetch = &country.Fetch{Look: f.office.look, Every: every} })
+}
+
+// buildFetchingOf is one with abilities of its pack, listening.
+func buildFetchingOf(t *testing.T, d *db.DB, able func(*fetching), change ...func(*inbox.Config)) *fetching {
+	t.Helper()
 	f := &fetching{office: &postOffice{boxes: map[string]func(context.Context,
 		country.Inquiry) (country.Fetched, error){}, looks: map[string]int{}, done: make(chan string, 1000)}}
 	f.pack = world.Reference(transaction.ReferenceCode, country.ByNumber)
 	f.pack.Enrol = nil // nobody is there to enrol at
-	f.pack.Fetch = &country.Fetch{Look: f.office.look, Every: every}
+	able(f)
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{f.pack}, Simulators: "http://127.0.0.1:1"})
 	must(t, err)
 	t.Cleanup(atlas.Close)
@@ -81,10 +88,16 @@ func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 		Stored: func(tx *db.Tx, clientID string, live bool, s country.Supplier) error {
 			return f.Follow(tx, clientID, live, s)
 		}})
-	f.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas,
-		Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: f.reg,
-		Companies: f.companies, Alerts: alerts, HandleMessage: f.hear})
+	cfg := inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: f.reg,
+		Companies: f.companies, Alerts: alerts, HandleMessage: f.hear}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	f.Inbox, err = inbox.New(cfg)
 	must(t, err)
+	server := httptest.NewServer(f.Inbox)
+	t.Cleanup(server.Close)
+	f.url = server.URL
 	return f
 }
 

@@ -19,8 +19,7 @@ type neighbours struct {
 	seller, buyer  string                   // tax numbers
 	sale           object                   // but for supplier, ids and customer
 	customer       object
-	seen           string // source of the received document
-	authorityIDOne bool   // the seller's first id is the buyer's
+	authorityIDOne bool // the seller's first id is the buyer's
 }
 
 func (n neighbours) onboard(t *testing.T, c *caller, name, number string, receives bool) string {

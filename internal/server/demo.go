@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
+	"tributary/internal/webhook"
 )
 
 // Demo is what a newcomer needs to begin.
@@ -135,6 +137,13 @@ func (s *Server) configureDemo(ctx context.Context, by audit.Actor, use country.
 		}
 		if s.cfg.WebhookURL != "" {
 			c.Webhooks.All = s.cfg.WebhookURL
+			if _, said := c.Webhooks.ByEvent[webhook.TransactionReceived]; !said {
+				c.Webhooks.ByEvent = maps.Clone(c.Webhooks.ByEvent)
+				if c.Webhooks.ByEvent == nil {
+					c.Webhooks.ByEvent = map[string]string{}
+				}
+				c.Webhooks.ByEvent[webhook.TransactionReceived] = account.WebhookCommon // a demo shows everything
+			}
 		}
 		return nil
 	})

@@ -160,21 +160,25 @@ func (a *double) list(w http.ResponseWriter, r *http.Request) {
 	messages := []map[string]string{}
 	if a.desk.Write(func(b *authority.Book) {
 		a.settle(b, cif)
-		for _, index := range b.Words("sent/" + cif) {
+		of, kind := "sent/", "FACTURA TRIMISA"
+		if query.Get("filtru") == "P" {
+			of, kind = "received/", "FACTURA PRIMITA"
+		}
+		for _, index := range b.Words(of + cif) {
 			var e entry
 			b.Load("entry/"+index, &e)
 			if e.At.Before(start.Add(-time.Second)) || e.At.After(end.Add(time.Second)) || a.endings.Obey(e.Number, "-LAG", 3) {
 				continue
 			}
 			messages = append(messages, map[string]string{"data_creare": e.At.Format("200601021504"), "cif": cif,
-				"id_solicitare": index, "tip": "FACTURA TRIMISA", "id": archiveID(index),
-				"detalii": "Factura cu id_incarcare=" + index + " emisa de cif_emitent=" + cif})
+				"id_solicitare": index, "tip": kind, "id": archiveID(index),
+				"detalii": "Factura cu id_incarcare=" + index + " emisa de cif_emitent=" + e.CIF})
 		}
 	}) != nil || !turn.End(w, r) {
 		return
 	}
 	pages := (len(messages) + pageSize - 1) / pageSize
-	if query.Get("filtru") != "T" || len(messages) == 0 || page > pages {
+	if filter := query.Get("filtru"); filter != "T" && filter != "P" || len(messages) == 0 || page > pages {
 		eroare(w, "Nu exista mesaje in intervalul selectat")
 		return
 	}

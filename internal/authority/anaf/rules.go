@@ -1,6 +1,7 @@
 package anaf
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -92,6 +93,7 @@ func (x *arrival) numbers(seller, buyer *xmltree.Element, rule func(bool, string
 	rule(x.cif == "" || x.cif == own, "CIF", "parametrul cif nu este al vanzatorului")
 	legal, vat := buyer.Value("PartyLegalEntity", "CompanyID"), buyer.Value("PartyTaxScheme", "CompanyID")
 	rule(legal != "" || vat != "", "BR-RO-120", "cumparatorul nu are identificator")
+	x.buyer = strings.TrimPrefix(cmp.Or(vat, legal), "RO")
 	if number, romanian := strings.CutPrefix(vat, "RO"); romanian {
 		rule(taxid.Check("RO", number).Valid, "CIF", "al cumparatorului nu este valid: "+number)
 	}

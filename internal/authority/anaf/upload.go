@@ -28,6 +28,7 @@ const (
 type arrival struct {
 	cif    string // of the call
 	seller string // digits, as the document has them
+	buyer  string // likewise; "": it names none
 	number string
 	hash   string
 	data   []byte
@@ -164,6 +165,9 @@ func (a *double) decide(b *authority.Book, index string, x *arrival, step author
 		b.Register(authority.Registration{Supplier: x.seller, Number: x.number, SHA256: x.hash, AuthorityID: index, At: e.At,
 			Key: x.seller + "\x00" + x.number})
 		b.AddWord("sent/"+x.seller, index)
+		if x.buyer != "" {
+			b.AddWord("received/"+x.buyer, index)
+		}
 	}
 	b.Keep("entry/"+index, e)
 }

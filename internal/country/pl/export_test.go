@@ -23,4 +23,7 @@ func FillSession(ch country.Channel) { ch.(*channel).SessionMax = 0 }
 
 func Holiday(day time.Time) bool { return holidays.Free(day) }
 
+// SetPieceMax is the largest package of received invoices that is taken into memory.
+func SetPieceMax(ch country.Channel, bytes int64) { ch.(*channel).PieceMax = bytes }
+
 func SetPartMax(ch country.Channel, bytes int) { ch.(*channel).PartMax = bytes }

@@ -12,6 +12,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
@@ -65,6 +66,7 @@ func Pack() country.Pack {
 	p.Checks = append(p.Checks, country.Check{Reads: []string{"customer"}, Find: numbered}, country.Check{Kind: transaction.Credit, Reads: []string{"customer", "issuer"}, Find: check})
 	p.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at) }
 	p.Enrol = enrol
+	p.Receive = &country.Receive{Fetch: &country.Fetch{Every: lookEvery, Timeout: time.Minute, Look: look}}
 	p.Grant = &country.Grant{Secrets: []string{secretRefresh, secretAccess}, Person: settingPerson, Renew: renew, Ends: until}
 	p.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
 		{Name: secretClient, Description: "Client id of the application registered with ANAF (OAuth2)", Simulated: "simulated"},

@@ -210,31 +210,45 @@ func (ch *channel) sent(ctx context.Context, cif string, since time.Time, c coun
 	if since.After(now) {
 		since = now.Add(-clocksApart) // it was prepared by a clock that is ahead
 	}
+	all, _, err = ch.messages(ctx, asking{cif, since, now, "T", pagesMax}, c)
+	return all, err
+}
+
+// asking is a question for the messages of a company.
+type asking struct {
+	cif      string
+	from, to time.Time
+	filter   string // T: of what it sent, P: of what it received
+	pages    int    // at most
+}
+
+// messages reads a list; more: it has more pages.
+func (ch *channel) messages(ctx context.Context, a asking, c country.Credentials) (all []message, more bool, err error) {
 	for page, pages := 1, 1; page <= pages; page++ {
-		query := url.Values{"startTime": {milli(since)}, "endTime": {milli(now)}, "cif": {cif}, "pagina": {fmt.Sprint(page)}, "filtru": {"T"}}
-		if err := ch.spend(ctx, quotaLists, cif); err != nil {
-			return nil, err
+		query := url.Values{"startTime": {milli(a.from)}, "endTime": {milli(a.to)}, "cif": {a.cif}, "pagina": {fmt.Sprint(page)}, "filtru": {a.filter}}
+		if err := ch.spend(ctx, quotaLists, a.cif); err != nil {
+			return nil, false, err
 		}
 		raw, err := ch.call(ctx, country.Request{Method: http.MethodGet, URL: "/listaMesajePaginatieFactura?" + query.Encode(),
 			BytesMax: listBytesMax}, c)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		var got listed
 		if err := json.Unmarshal(raw, &got); err != nil {
-			return nil, fmt.Errorf("ANAF's list cannot be read: %w", err)
+			return nil, false, fmt.Errorf("ANAF's list cannot be read: %w", err)
 		}
 		switch {
 		case got.Error != nil && strings.HasPrefix(*got.Error, "Nu exista mesaje"):
-			return all, nil
+			return all, false, nil
 		case got.Error != nil:
-			return nil, (&refusal{*got.Error}).meaning()
+			return nil, false, (&refusal{*got.Error}).meaning()
 		case got.Messages == nil || got.Pages < 1:
-			return nil, errors.New("ANAF's list has neither messages nor an error")
+			return nil, false, errors.New("ANAF's list has neither messages nor an error")
 		}
-		all, pages = append(all, got.Messages...), min(got.Pages, pagesMax)
+		all, pages, more = append(all, got.Messages...), min(got.Pages, a.pages), got.Pages > a.pages
 	}
-	return all, nil
+	return all, more, nil
 }
 
 func milli(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }

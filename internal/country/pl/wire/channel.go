@@ -26,8 +26,9 @@ type Client struct {
 	// What a test may set before the first call.
 	Now        func() time.Time
 	Rest       func(context.Context, time.Duration) error
-	PartMax    int // bytes of a part of a package, before it is encrypted
-	SessionMax int // invoices of one interactive session
+	PartMax    int   // bytes of a part of a package, before it is encrypted
+	SessionMax int   // invoices of one interactive session
+	PieceMax   int64 // bytes of a package of received invoices
 
 	at         country.Endpoint
 	base       string // with the API's version
@@ -49,7 +50,7 @@ func Connect(at country.Endpoint, zone *time.Location) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Now: time.Now, Rest: rest, PartMax: ksefwire.PartBytesMax, SessionMax: ksefwire.SessionInvoicesMax,
+		Now: time.Now, Rest: rest, PartMax: ksefwire.PartBytesMax, SessionMax: ksefwire.SessionInvoicesMax, PieceMax: pieceBytesMax,
 		at: at, base: base, qr: QRBase(at), zone: zone, identities: identity.NewKeeper(),
 		accounts: map[[sha256.Size]byte]*account{},
 	}, nil

@@ -98,14 +98,21 @@ func (ch *Client) Received(ctx context.Context, in country.Inquiry) (country.Fet
 
 func (a visit) received(ctx context.Context, in country.Inquiry, mark country.Mark) (got country.Fetched, err error) {
 	ch, whose := a.account.ch, a.account.nip+"/"+in.Supplier.ID
-	p, span := ch.hands.take(whose, in.Cursor, ch.Now())
-	if p == nil {
-		if p, err = a.ask(ctx, mark, span); err != nil {
-			return got, err
+	p, kept := ch.hands.take(whose, in.Cursor, ch.Now()), false
+	for span := exportSpan; ; {
+		if p == nil {
+			if p, err = a.ask(ctx, mark, span); err != nil {
+				return got, err
+			}
+			p.begins = in.Cursor
 		}
-		p.begins = in.Cursor
+		got, kept, err = a.work(ctx, in, mark, p)
+		if span = p.span / 2; !errors.Is(err, errTooLarge) || span < spanMin {
+			break
+		}
+		ch.hands.release(p)
+		p = nil
 	}
-	got, kept, err := a.work(ctx, in, mark, p)
 	if kept {
 		p.touched = ch.Now()
 		ch.hands.put(whose, p)
@@ -122,12 +129,6 @@ func (a visit) work(ctx context.Context, in country.Inquiry, mark country.Mark, 
 		switch {
 		case errors.Is(err, errNothingYet):
 			return country.Fetched{Cursor: mark.String(), Wait: a.account.ch.exportPause()}, false, nil
-		case errors.Is(err, errTooLarge):
-			if p.span /= 2; p.span < spanMin {
-				return got, false, err
-			}
-			p.begins = halved
-			return country.Fetched{Cursor: in.Cursor}, true, nil
 		case err != nil:
 			return got, false, err
 		case !ready:
@@ -151,10 +152,6 @@ func (a visit) work(ctx context.Context, in country.Inquiry, mark country.Mark, 
 	return got, false, nil
 }
 
-// halved is the cursor of no look: the package that begins there says only how long a
-// time the next one may be of.
-const halved = "halved"
-
 // exportPause is how long nobody looks where nothing more is known.
 func (ch *Client) exportPause() time.Duration {
 	if ch.at.Real() {
@@ -163,9 +160,8 @@ func (ch *Client) exportPause() time.Duration {
 	return 0 // a double is asked as often as the pack likes
 }
 
-// take takes the package out that answers a look; nil: there is none, and span is how
-// long a time the next one may be of.
-func (h *hands) take(whose, cursor string, now time.Time) (p *parcelIn, span time.Duration) {
+// take takes the package out that answers a look; nil: there is none.
+func (h *hands) take(whose, cursor string, now time.Time) *parcelIn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for other, held := range h.all {
@@ -174,16 +170,16 @@ func (h *hands) take(whose, cursor string, now time.Time) (p *parcelIn, span tim
 			h.bytes -= held.size
 		}
 	}
-	p, span = h.all[whose], exportSpan
-	delete(h.all, whose)
-	if p == nil || p.begins == cursor {
-		return p, span
+	p := h.all[whose]
+	if p == nil {
+		return nil
 	}
-	if p.begins == halved {
-		span = p.span
+	delete(h.all, whose)
+	if p.begins == cursor {
+		return p
 	}
 	h.bytes -= p.size
-	return nil, span
+	return nil
 }
 
 func (h *hands) put(whose string, p *parcelIn) {
@@ -296,7 +292,9 @@ func (a visit) unpack(ctx context.Context, p *parcelIn, about *ksefwire.Package)
 		return false, errors.New("the package is cut, and does not say where")
 	case about.Truncated:
 		p.end, p.again = *about.LastStorage, true
-	case about.HighWater != nil && about.HighWater.Before(p.end):
+	case about.HighWater == nil:
+		p.end, p.again = time.Time{}, false // nothing is said: it ends with its last invoice
+	case about.HighWater.Before(p.end):
 		p.end = *about.HighWater
 	}
 	if about.Count == 0 {
@@ -307,7 +305,7 @@ func (a visit) unpack(ctx context.Context, p *parcelIn, about *ksefwire.Package)
 	for _, part := range about.Parts {
 		size += max(part.EncryptedSize, 0)
 	}
-	if size > pieceBytesMax {
+	if size > ch.PieceMax {
 		return false, errTooLarge
 	}
 	if !ch.hands.room(p, size) {
@@ -388,7 +386,9 @@ func (p *parcelIn) read(file []byte, count int64) error {
 		}
 	}
 	slices.SortStableFunc(about.Invoices, func(a, b entryIn) int { return a.StorageDate.Compare(b.StorageDate) })
-	p.file, p.list = z, about.Invoices
+	if p.file, p.list = z, about.Invoices; p.end.IsZero() && len(p.list) > 0 {
+		p.end = p.list[len(p.list)-1].StorageDate
+	}
 	return nil
 }
 

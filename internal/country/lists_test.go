@@ -1,0 +1,135 @@
+package country_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// shelf is an authority that lists by time, so many entries at most.
+type shelf struct {
+	all   []country.Listed
+	shown int
+	lists int
+	lost  string
+}
+
+func (s *shelf) list(_ context.Context, from, to time.Time, most int) (list []country.Listed, more bool, err error) {
+	s.lists++
+	for _, l := range s.all {
+		if !l.At.Before(from) && !l.At.After(to) {
+			list = append(list, l)
+		}
+	}
+	if most > 0 && len(list) > min(most, s.shown) {
+		return list[:min(most, s.shown)], true, nil
+	}
+	return list, false, nil
+}
+
+func (s *shelf) get(_ context.Context, l country.Listed) (country.Document, error) {
+	if l.Name == s.lost {
+		return country.Document{}, errors.New("it is not there")
+	}
+	return country.Document{Format: "XML", Bytes: []byte("<" + l.Name + "/>")}, nil
+}
+
+func (s *shelf) walk(t *testing.T, now time.Time, limit int) (seen map[string]int, cursor string, err error) {
+	t.Helper()
+	seen = map[string]int{}
+	lists := country.Lists{Span: 35 * 24 * time.Hour, Least: time.Second, Again: time.Minute, List: s.list, Get: s.get}
+	for looks, more := 0, true; more; looks++ {
+		got, err := lists.Look(t.Context(), country.Inquiry{Cursor: cursor, Limit: limit, From: begin}, now)
+		if err != nil {
+			return seen, cursor, err
+		}
+		if len(got.Documents) > limit || got.More && got.Cursor == cursor || looks > 1000 {
+			t.Fatalf("look %d: %d documents, from %q to %q", looks, len(got.Documents), cursor, got.Cursor)
+		}
+		for _, d := range got.Documents {
+			seen[d.AuthorityID]++
+		}
+		cursor, more = got.Cursor, got.More
+	}
+	return seen, cursor, nil
+}
+
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Whatever the crowd, each document comes once, and the mark ends a little before now.
+func TestListsBringEveryDocumentOnce(t *testing.T) {
+	t.Parallel()
+	now := begin.AddDate(0, 3, 0)
+	for name, at := range map[string]func(n int) time.Time{
+		"spread over months":   func(n int) time.Time { return begin.Add(time.Duration(n) * 13 * time.Hour) },
+		"in one hour":          func(n int) time.Time { return begin.AddDate(0, 1, 0).Add(time.Duration(n) * 20 * time.Second) },
+		"in one second":        func(int) time.Time { return begin.AddDate(0, 1, 0) },
+		"in one second, parts": func(n int) time.Time { return begin.AddDate(0, 1, 0).Add(time.Duration(n) * time.Millisecond) },
+		"on the last day":      func(n int) time.Time { return now.Add(-time.Duration(n+1) * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &shelf{shown: 20}
+			for n := range 150 {
+				s.all = append(s.all, country.Listed{At: at(n), Name: fmt.Sprintf("d%03d", n)})
+			}
+			seen, cursor, err := s.walk(t, now, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(seen) != len(s.all) {
+				t.Errorf("%d of %d came", len(seen), len(s.all))
+			}
+			for id, times := range seen {
+				if times != 1 {
+					t.Errorf("%s came %d times", id, times)
+				}
+			}
+			if want := (country.Mark{At: now.Add(-time.Minute)}).String(); cursor != want {
+				t.Errorf("the mark is %q, want %q", cursor, want)
+			}
+		})
+	}
+}
+
+// One that is listed and cannot be got is not gone over.
+func TestListsNeverGoOverWhatCannotBeGot(t *testing.T) {
+	t.Parallel()
+	s := &shelf{shown: 20, lost: "d3"}
+	for n := range 6 {
+		s.all = append(s.all, country.Listed{At: begin.Add(time.Duration(n) * time.Hour), Name: fmt.Sprint("d", n)})
+	}
+	now := begin.AddDate(0, 0, 2)
+	seen, cursor, err := s.walk(t, now, 2)
+	if err == nil || !strings.Contains(err.Error(), "d3") || len(seen) != 3 || seen["d4"] > 0 {
+		t.Fatalf("%v %v", seen, err)
+	}
+	s.lost = ""
+	lists := country.Lists{Span: 35 * 24 * time.Hour, Least: time.Second, List: s.list, Get: s.get}
+	got, err := lists.Look(t.Context(), country.Inquiry{Cursor: cursor, Limit: 2, From: begin}, now)
+	if err != nil || len(got.Documents) == 0 || got.Documents[0].AuthorityID != "d3" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestMarksAreReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	for _, m := range []country.Mark{{}, {At: begin}, {At: begin.Add(time.Microsecond), After: "a|b"}} {
+		got, err := country.ReadMark(m.String())
+		if err != nil || !got.At.Equal(m.At) || got.After != m.After {
+			t.Errorf("%+v is %q, read as %+v %v", m, m.String(), got, err)
+		}
+	}
+	if _, err := country.ReadMark("page 2"); err == nil {
+		t.Error("a cursor without a time is read")
+	}
+	in := country.Inquiry{Cursor: country.Mark{At: begin, After: "x"}.String(), From: begin.AddDate(0, 0, 1)}
+	if m, err := in.Mark(); err != nil || !m.At.Equal(in.From) || m.After != "" {
+		t.Errorf("a day behind the mark: %+v %v", m, err)
+	}
+}
