@@ -531,9 +531,9 @@ func stuckByCrashes(s *stuck) {
 	id := s.sell("XX", "stuck-crashed")
 	s.agree(sight{operation: id, code: fault.AuthorityError, at: "XX.test"})
 	s.exec("UPDATE operations SET crashes = 99 WHERE operation_id = $1", id) // as if the process had died with it
-	s.script("XX", "")
 	s.agree(sight{operation: id, code: fault.Held, at: "XX.test", alert: alert.OperationQuarantined,
 		says: []string{"Quarantined: ", ">Release<"}, never: []string{"Next attempt", "<code>quarantined</code>"}})
+	s.script("XX", "") // not before: an attempt that began earlier would succeed
 	if view := s.page("/transactions?reason=held"); !strings.Contains(view, `aria-current="true">Held`) {
 		s.t.Errorf("the view of what is held is not chosen:\n%s", view)
 	}
