@@ -530,7 +530,11 @@ func stuckByCrashes(s *stuck) {
 	s.script("XX", outage)
 	id := s.sell("XX", "stuck-crashed")
 	s.agree(sight{operation: id, code: fault.AuthorityError, at: "XX.test"})
-	s.exec("UPDATE operations SET crashes = 99 WHERE operation_id = $1", id) // as if the process had died with it
+	s.eventually("quarantined", func() (bool, string) {
+		s.exec("UPDATE operations SET crashes = 99 WHERE operation_id = $1", id) // as if the process had died with it; an attempt that ends writes its own
+		page := s.page("/transactions/" + id)
+		return strings.Contains(page, "Quarantined: "), page
+	})
 	s.agree(sight{operation: id, code: fault.Held, at: "XX.test", alert: alert.OperationQuarantined,
 		says: []string{"Quarantined: ", ">Release<"}, never: []string{"Next attempt", "<code>quarantined</code>"}})
 	s.script("XX", "") // not before: an attempt that began earlier would succeed
