@@ -260,17 +260,7 @@ func (i *Inbox) keepFailure(tx *db.Tx, lease *lease.Lease[mailbox], got looked) 
 			return err
 		}
 	}
-	return lease.Finish(tx, now.Add(got.pause(now, m.failures)))
-}
-
-// pause is how long nobody looks after so many failures in a row; calls that are used
-// up are there again when the authority counts anew.
-func (l looked) pause(now time.Time, failures int64) time.Duration {
-	var used *country.Exhausted
-	if errors.As(l.err, &used) {
-		return min(max(used.Until.Sub(now), l.every), lookWaitMax)
-	}
-	return jittered(pauseAfter(failures, l.every))
+	return lease.Finish(tx, now.Add(jittered(pauseAfter(m.failures, got.every))))
 }
 
 // pauseAfter is the pause after so many failures in a row.

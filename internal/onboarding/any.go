@@ -173,20 +173,23 @@ type Owned struct {
 	Supplier country.Supplier
 }
 
+// owned reads a row of client_id, company_id, live and profile.
+func (c *Companies) owned(scan func(...any) error) (o Owned, err error) {
+	var id, text string
+	var p profile
+	if err := scan(&o.ClientID, &id, &o.Live, &text); err != nil {
+		return o, err
+	}
+	err = decodeProfile(text, &p)
+	o.Supplier = c.supplier(id, &p)
+	return o, err
+}
+
 // Suppliers lists companies of a country of all clients, closed ones too, behind
 // the one that is named.
 func (c *Companies) Suppliers(ctx context.Context, code string, after country.Mailbox, limit int) (list []Owned, err error) {
 	err = c.db.Read(ctx, func(r db.Reader) error {
-		list, err = db.Collect(r, func(scan func(...any) error) (o Owned, err error) {
-			var id, text string
-			var p profile
-			if err := scan(&o.ClientID, &id, &o.Live, &text); err != nil {
-				return o, err
-			}
-			err = decodeProfile(text, &p)
-			o.Supplier = c.supplier(id, &p)
-			return o, err
-		}, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND (client_id, company_id) > ($2, $3) ORDER BY client_id, company_id LIMIT $4",
+		list, err = db.Collect(r, c.owned, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND (client_id, company_id) > ($2, $3) ORDER BY client_id, company_id LIMIT $4",
 			code, after.Scope, after.SupplierID, limit)
 		return err
 	})

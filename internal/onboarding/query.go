@@ -127,16 +127,7 @@ func (c *Companies) Receivers(r db.Reader, at country.Environment, p transaction
 		if len(keys) == 0 {
 			continue
 		}
-		list, err = db.Collect(r, func(scan func(...any) error) (o Owned, err error) {
-			var id, text string
-			var p profile
-			if err := scan(&o.ClientID, &id, &o.Live, &text); err != nil {
-				return o, err
-			}
-			err = decodeProfile(text, &p)
-			o.Supplier = c.supplier(id, &p)
-			return o, err
-		}, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND live = $2 AND "+c.db.In("tax_key", "$3")+
+		list, err = db.Collect(r, c.owned, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND live = $2 AND "+c.db.In("tax_key", "$3")+
 			" ORDER BY client_id, company_id LIMIT $4", at.Code, bool(at.Live), db.Strings(keys), receiversMax)
 		if err != nil {
 			return nil, fmt.Errorf("look for who receives a document: %w", err)

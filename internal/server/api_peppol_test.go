@@ -281,7 +281,7 @@ func (c *caller) warned(t *testing.T, operation, code string) object {
 // status with which we took it.
 func (p *program) responds(t *testing.T, instance string, answer object) int {
 	t.Helper()
-	answer["to"] = p.CallbacksURL() + "/authorities/be/test/responses"
+	answer["to"] = p.CallbacksURL() + "/authorities/be/test/inbound"
 	if answer["token"] == nil {
 		answer["token"] = "simulated"
 	}

@@ -53,7 +53,6 @@ func New(d *authority.Desk) http.Handler {
 	mux.HandleFunc("PUT /mls/{instance}", a.setMLS)
 	mux.HandleFunc("PUT /recipients/{participant}", a.setRecipient)
 	mux.HandleFunc("POST /responses/{instance}", a.respond)
-	mux.HandleFunc("POST /forward/{instance}", a.forward)
 	return mux
 }
 

@@ -1,14 +1,11 @@
 package accesspoint
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"tributary/internal/authority"
 	"tributary/internal/xmltree"
 )
 
@@ -120,28 +117,4 @@ func examineStanding(said *xmltree.Element) error {
 		return fmt.Errorf("PEPPOL-T111-R001: %s without a clarification", code)
 	}
 	return nil
-}
-
-// forward hands a response that it delivered on to the seller's side, as the seller's access point would.
-func (a *accessPoint) forward(w http.ResponseWriter, r *http.Request) {
-	var in response
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlBytesMax)).Decode(&in); err != nil || in.To == "" {
-		http.Error(w, "an address is needed", http.StatusBadRequest)
-		return
-	}
-	var k kept
-	a.desk.Read(func(b *authority.Book) { b.Load("tx/"+r.PathValue("instance"), &k) })
-	if k.Body == nil || k.Status != stateSent {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	status, country, err := handOn(r.Context(), handedTo{in.To, in.Token, k.Instance}, k.enveloped(k.Body, time.Now().UTC()))
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadGateway)
-	case status != http.StatusOK || !countryForm.MatchString(country):
-		http.Error(w, fmt.Sprintf("the backend answered %d", status), http.StatusBadGateway)
-	default:
-		w.WriteHeader(http.StatusNoContent)
-	}
 }

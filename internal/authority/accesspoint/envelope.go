@@ -32,9 +32,6 @@ func (a *accessPoint) takeEnvelope(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, flaw, http.StatusUnprocessableEntity)
 		return
 	}
-	if strings.HasSuffix(k.Document, responseDocument) {
-		k.Body = inner
-	}
 	a.file(w, r, k, inner)
 }
 

@@ -61,7 +61,7 @@ type kept struct {
 	SHA256 string        `json:"sha256"`
 	After  time.Duration `json:"after,omitempty"` // when it may be decided
 	Since  time.Time     `json:"since"`
-	Body   []byte        `json:"body,omitempty"` // of an Invoice Response, and of one that is tried again
+	Body   []byte        `json:"body,omitempty"` // of one that is tried again, for a backend of ours
 }
 
 // report is the answer to a submission (Phase4PeppolSendingReport).
@@ -121,9 +121,6 @@ func (a *accessPoint) submit(w http.ResponseWriter, r *http.Request) {
 	if k.Number, k.Code, err = examine(body, k.transaction); err != nil {
 		words(w, http.StatusUnprocessableEntity, "%s: %s", failedToSubmit, err)
 		return
-	}
-	if strings.HasSuffix(k.Document, responseDocument) {
-		k.Body = body
 	}
 	a.file(w, r, k, body)
 }

@@ -20,7 +20,6 @@ import (
 // of buyers are (Peppol BIS Invoice Response 3.1).
 const (
 	pathInbound     = "/inbound"
-	pathResponses   = "/responses" // an earlier name of it
 	spaceResponse   = "urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2"
 	invoiceResponse = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3"
 
@@ -79,7 +78,7 @@ func known(p participant) string {
 // of a backend: the country of the receiver.
 func readInbound(code string) func(country.Endpoint, country.Call) ([]country.Message, country.CallReply, error) {
 	return func(at country.Endpoint, c country.Call) ([]country.Message, country.CallReply, error) {
-		if c.Path != pathInbound && c.Path != pathResponses {
+		if c.Path != pathInbound {
 			return nil, country.CallReply{}, fault.New(fault.NotFound, "access points call %s only", pathInbound)
 		}
 		if c.Method != http.MethodPost {

@@ -41,7 +41,7 @@ func TestWhatABuyerAnswersIsOfItsOwnInvoice(t *testing.T) {
 	w := wire(t, nil)
 	read := func(body string) (country.Message, error) {
 		at := country.Endpoint{Identity: country.Identity{Secrets: map[string]string{"inbound_token": "set"}}}
-		list, reply, err := pack.Callbacks.Read(at, country.Call{Method: http.MethodPost, Path: "/responses", Body: []byte(body),
+		list, reply, err := pack.Callbacks.Read(at, country.Call{Method: http.MethodPost, Path: "/inbound", Body: []byte(body),
 			Header: http.Header{"Authorization": {"Bearer set"}}, At: day})
 		if err != nil {
 			return country.Message{}, err
