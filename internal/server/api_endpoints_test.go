@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -74,9 +75,10 @@ func TestAnIdentitySetBesideARunningProgramIsUsed(t *testing.T) {
 		set("a key that the authority does not know")
 		// Until the program has looked, it files without a key: that one succeeds.
 		var waiting string
+		late := time.Now().Add(patience)
 		for n := 0; waiting == ""; n++ {
-			id := c.submit(t, "/v1/transactions", p.sale(t, "ID-"+string(rune('a'+n)), nil))
-			for late := time.Now().Add(patience); ; {
+			id := c.submit(t, "/v1/transactions", p.sale(t, fmt.Sprintf("ID-%d", n), nil))
+			for {
 				got := c.want(t, http.StatusOK, "GET", "/v1/transactions/"+id, nil)
 				if strings.Contains(string(got.body), `"authority_not_configured"`) && got.json(t)["status"] == "PROCESSING" {
 					waiting = id
@@ -85,8 +87,8 @@ func TestAnIdentitySetBesideARunningProgramIsUsed(t *testing.T) {
 				if got.json(t)["status"] == "SUCCESS" {
 					break
 				}
-				if time.Now().After(late) || n > 20 {
-					t.Fatalf("%s", got.body)
+				if time.Now().After(late) {
+					t.Fatalf("after %d sales: %s", n+1, got.body)
 				}
 				<-time.After(20 * time.Millisecond)
 			}
