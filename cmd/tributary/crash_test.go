@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -123,7 +124,7 @@ func runCrash(t *testing.T, name string, plan crashPlan) {
 	c.receives = c.buys()
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
-	for i := range plan.clients {
+	for i := range min(plan.clients, cmp.Or(land.clients, plan.clients)) {
 		clients.Go(func() { c.submit(stop, rand.New(rand.NewPCG(plan.seed, uint64(i)+2))) })
 	}
 	clients.Go(func() { c.watch(stop, rand.New(rand.NewPCG(plan.seed, 1<<32))) })
@@ -204,8 +205,8 @@ func (c *crashRun) leaveDead() {
 
 func (c *crashRun) kill(n *node) {
 	if !n.process.gone() {
-		_ = n.process.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
-		c.noteOpen()                                      // while its rows are still its own
+		n.process.halt()
+		c.noteOpen() // while its rows are still its own
 		n.process.kill()
 	}
 }
@@ -257,7 +258,7 @@ func (c *crashRun) looked() string {
 // stall stops a node for a while, now and then longer than its leases last, so
 // that another one takes over and it wakes up in the middle of what it did.
 func (c *crashRun) stall(n *node) {
-	_ = n.process.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
+	n.process.halt()
 	c.noteOpen()
 	wait := time.Duration(200+c.random.IntN(800)) * time.Millisecond
 	if len(c.nodes) > 1 && c.random.IntN(4) == 0 && c.plan.kills > crashKills {

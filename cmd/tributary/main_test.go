@@ -226,6 +226,22 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// halt stops a process of its own until it is told to go on, and waits until each of
+// its threads stands: what it writes is whole then, as after a kill.
+func (p *process) halt() {
+	_ = p.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
+	for !p.endsWithin(time.Millisecond) {
+		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		if err != nil || !slices.ContainsFunc(states, func(path string) bool {
+			text, err := os.ReadFile(path)
+			_, state, _ := strings.Cut(string(text), ") ")
+			return err == nil && !strings.HasPrefix(state, "T")
+		}) {
+			return
+		}
+	}
+}
+
 // stop ends the program as an operator does, and waits for it.
 func (p *process) stop() {
 	p.t.Helper()

@@ -46,6 +46,7 @@ type Atlas struct {
 	mu       sync.Mutex
 	channels map[Environment]Channel
 	meter    func(at Environment) Meter // nil: nothing is counted
+	names    func(at Environment) Names // nil: nothing is known
 }
 
 // AtlasConfig is what an atlas is made of.
@@ -209,6 +210,9 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 	}
 	if a.meter != nil {
 		at.Meter = a.meter(key)
+	}
+	if a.names != nil {
+		at.Names = a.names(key)
 	}
 	c, err := a.packs[key.Code].Connect(at)
 	if err != nil {

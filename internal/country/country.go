@@ -174,10 +174,15 @@ type Endpoint struct {
 	Simulated bool
 
 	Meter Meter // counts calls against quotas, see [Endpoint.Spend]
+	Names Names // for channels with [Limits].Named; nil: nothing is known
 
 	Identity Identity // the operator's, where the pack's [IdentityRule] asks for one
 	Callback string   // the address below which the authority reaches us; empty: it cannot
 }
+
+// Names answers which of the names that an authority gave to documents are those of
+// other filings of ours than this one.
+type Names func(ctx context.Context, operationID string, names []string) (others map[string]bool, err error)
 
 // Credentials are a supplier's secrets, opened for one signing or one call.
 // Failure policy: nothing of this type is logged, stored or returned.
@@ -440,6 +445,7 @@ type Limits struct {
 	// pending: the authority tells its decision by itself (see Callbacks) and cannot be asked; Poll is never called
 	Tells  bool
 	Quotas []Quota // calls that it grants; the channel takes each from them, see [Endpoint.Spend]
+	Named  bool    // Find goes through a list of handles: those of pending filings are kept for [Endpoint].Names
 
 	InSuccession bool // corrections of one original are filed one after another, each knowing all before it
 }

@@ -61,10 +61,11 @@ func (e Endpoint) Spend(ctx context.Context, q Quota, subject string) error {
 	return e.Meter(ctx, q, subject)
 }
 
-// Metered has the calls to authorities counted, from the next channel on.
-func (a *Atlas) Metered(meter func(at Environment) Meter) {
+// Keep gives the next channels what the service keeps for them: a count of their calls,
+// and the names of their filings, which may be nil.
+func (a *Atlas) Keep(meter func(at Environment) Meter, names func(at Environment) Names) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.meter = meter
+	a.meter, a.names = meter, names
 	a.channels = map[Environment]Channel{}
 }

@@ -102,7 +102,7 @@ func keepSaid(b *batch, tx *db.Tx, ops []*op) error {
 		}
 		handles[i] = lifecycle.Handle{Name: o.receipt.Handle, Of: &o.Accepted}
 	}
-	if !b.v.lane.pack.Speaks() {
+	if !b.v.lane.pack.Speaks() && !b.v.lane.limits.Named {
 		return nil
 	}
 	return lifecycle.KeepHandles(tx, handles)

@@ -27,6 +27,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
+	"tributary/internal/lifecycle"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/quota"
@@ -65,7 +66,7 @@ func (s *Server) buildCountries(context.Context) (err error) {
 		Simulators: s.cfg.SimulatorsURL, Abroad: abroad}); err != nil {
 		return err
 	}
-	s.atlas.Metered(quota.New(s.db).Of)
+	s.atlas.Keep(quota.New(s.db).Of, lifecycle.Names(s.db))
 	if s.sims != nil {
 		if s.simulators, err = openSimulators(filepath.Join(s.cfg.Data, "simulators"), packs); err != nil {
 			return err

@@ -117,7 +117,7 @@ func (x Maintenance) open(ctx context.Context, do func(s *recovery.Recovery, at 
 		return err
 	}
 	defer atlas.Close()
-	atlas.Metered(quota.New(x.DB).Of)
+	atlas.Keep(quota.New(x.DB).Of, nil)
 	companies := onboarding.New(onboarding.Config{
 		DB: x.DB, Atlas: atlas, Log: x.Config.Log,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {

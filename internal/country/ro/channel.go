@@ -48,7 +48,8 @@ const (
 
 // Limits are ANAF's. Its time-outs have made doubles of who was impatient.
 func (ch *channel) Limits() country.Limits {
-	l := country.Limits{Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: 90 * time.Second, PollEvery: 2 * time.Second, Quotas: quotas()}
+	l := country.Limits{Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: 90 * time.Second, PollEvery: 2 * time.Second, Quotas: quotas(),
+		Named: true}
 	if ch.at.Real() {
 		l.PollEvery, l.VisibleAfter = 10*time.Second, visibleAfter // ANAF itself; a double shows at once what it took
 	}
@@ -183,16 +184,20 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, index string, re
 }
 
 // Find looks an upload up whose answer was lost: ANAF's list since it was made,
-// and every archive in it that nobody has looked into. What ANAF refused is not
-// found, and is refused again when it is sent again.
+// and every archive in it that belongs to no other filing and that nobody has looked
+// into. What ANAF refused is not found, and is refused again when it is sent again.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
 	all, err := ch.sent(ctx, f.Supplier, f.PreparedAt.Add(-clocksApart), c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
+	others, err := ch.others(ctx, f, all)
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
+	}
 	fetched := 0
 	for _, m := range all {
-		if !digits(m.Index) || m.Type != "" && m.Type != "FACTURA TRIMISA" {
+		if !digits(m.Index) || m.Type != "" && m.Type != "FACTURA TRIMISA" || others[m.Index] {
 			continue
 		}
 		if held, known := ch.held.Get(m.Index); known && held != f.SHA256 {
@@ -211,6 +216,18 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 		ch.held.Put(m.Index, country.SHA256(a.content))
 	}
 	return country.Receipt{Outcome: country.Absent}, nil
+}
+
+// others are the indexes in a list under which other filings of ours were uploaded.
+func (ch *channel) others(ctx context.Context, f country.Filing, all []message) (map[string]bool, error) {
+	if ch.at.Names == nil || len(all) == 0 {
+		return nil, nil
+	}
+	indexes := make([]string, len(all))
+	for i, m := range all {
+		indexes[i] = m.Index
+	}
+	return ch.at.Names(ctx, f.OperationID, indexes)
 }
 
 // told is ANAF's text with the name of its rule, or of its kind, in front.

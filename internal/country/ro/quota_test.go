@@ -1,7 +1,9 @@
 package ro_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"tributary/internal/country/packtest"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/lifecycle"
+	"tributary/internal/operation"
 	"tributary/internal/quota"
 )
 
@@ -58,6 +62,48 @@ func TestAnArchiveIsFetchedNoMoreThanANAFGrants(t *testing.T) {
 		}
 		if err != nil || next.Outcome != country.Accepted {
 			t.Errorf("%+v %v", next, err)
+		}
+	})
+}
+
+// A lost upload is looked for among those of nobody: what other filings were uploaded
+// under is not downloaded, also after a restart.
+func TestALostUploadIsLookedForAmongThoseOfNobody(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		_, at := beside(t)
+		fetched := 0
+		at.Meter = func(_ context.Context, q country.Quota, _ string) error {
+			if q.Name == "descarcare" {
+				fetched++
+			}
+			return nil
+		}
+		env := country.Environment{Code: "RO"}
+		at.Names = lifecycle.Names(d)(env)
+		ch := open(t, at)
+		var lost country.Filing
+		for i := range 5 {
+			f := packtest.Prepared(t, ch, now(invoice(fmt.Sprintf("N-%d", i))))
+			f.OperationID = fmt.Sprintf("op-%d", i)
+			r, err := send(t, ch, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 3 {
+				lost = f // the program was killed before it had stored the answer
+				continue
+			}
+			of := &operation.Accepted{ID: f.OperationID, Code: env.Code, Live: env.Live}
+			if err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return lifecycle.KeepHandles(tx, []lifecycle.Handle{{Name: r.Handle, Of: of}})
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := open(t, at).Find(t.Context(), lost, credentials())
+		if err != nil || found.Outcome != country.Accepted || fetched != 1 {
+			t.Errorf("after %d downloads: %+v %v", fetched, found, err)
 		}
 	})
 }

@@ -32,6 +32,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
+	"tributary/internal/lifecycle"
 	"tributary/internal/onboarding"
 	"tributary/internal/quota"
 	"tributary/internal/recovery"
@@ -164,7 +165,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: s.Packs, Simulators: s.Simulators})
 	Must(t, err)
 	n.Atlas = atlas
-	atlas.Metered(quota.New(d).Of)
+	atlas.Keep(quota.New(d).Of, lifecycle.Names(d))
 	n.Alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	Must(t, err)
 	n.Hooks = newHooks(t, n, s)
