@@ -234,18 +234,29 @@ func TestTheLastSlotsAreNotForThoseWhoHaveMost(t *testing.T) {
 	}
 }
 
-// orderOfWork works rows until all are done, and answers their keys.
+// orderOfWork works rows until all are done, and answers their keys. The rows in flight
+// end together: however late one of them gets a processor, it is overtaken by none that
+// was claimed after it had a slot.
 func orderOfWork(t *testing.T, d *db.DB, q *lease.Queue[string], slots, total int) (order []string) {
 	t.Helper()
 	var mu sync.Mutex
-	done := make(chan struct{})
+	full, done := make(chan struct{}), make(chan struct{})
+	begin := func(key string) (others chan struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		order, others = append(order, key), full
+		if len(order)%slots == 0 || len(order) == total {
+			close(full)
+			full = make(chan struct{})
+		}
+		if len(order) == total {
+			close(done)
+		}
+		return others
+	}
 	stop := pumping(&lease.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour,
 		Work: func(ctx context.Context, l *lease.Lease[string]) {
-			mu.Lock()
-			if order = append(order, l.Key); len(order) == total {
-				close(done)
-			}
-			mu.Unlock()
+			<-begin(l.Key)
 			must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
 		}})
 	defer stop()
