@@ -46,7 +46,7 @@ conformance: ## judged from outside: official rules on 1,000 documents, and prog
 	@scripts/setup conformance
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/country/world ./internal/files
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run RandomSales ./internal/country/...
-	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman|Promtool' ./cmd/tributary ./internal/server
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman|Promtool|PublicKSeFClient' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/lease ./internal/schema ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/files ./internal/country/... ./internal/filing ./internal/lookup

@@ -2,6 +2,7 @@ package ksef_test
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -23,25 +24,14 @@ import (
 	"tributary/internal/xmltree"
 )
 
+//go:embed testdata/clients/invoice.xml
+var foreign string
+
 // foreignInvoice is an invoice as another program writes it: with prefixes,
 // comments and lines.
 func foreignInvoice(number string) string {
-	day := time.Now().Format(time.DateOnly)
-	return `<?xml version="1.0" encoding="utf-8"?>
-<!-- written by hand -->
-<f:Faktura xmlns:f="http://crd.gov.pl/wzor/2025/06/25/13775/">
-  <f:Naglowek><f:KodFormularza kodSystemowy="FA (3)" wersjaSchemy="1-0E">FA</f:KodFormularza><f:WariantFormularza>3</f:WariantFormularza>
-    <f:DataWytworzeniaFa>` + day + `T08:00:00Z</f:DataWytworzeniaFa></f:Naglowek>
-  <f:Podmiot1><f:DaneIdentyfikacyjne><f:NIP>` + nip + `</f:NIP><f:Nazwa>Obca Spółka</f:Nazwa></f:DaneIdentyfikacyjne>
-    <f:Adres><f:KodKraju>PL</f:KodKraju><f:AdresL1>Rynek 1</f:AdresL1></f:Adres></f:Podmiot1>
-  <f:Podmiot2><f:DaneIdentyfikacyjne><f:NIP>7740001454</f:NIP><f:Nazwa>Nabywca</f:Nazwa></f:DaneIdentyfikacyjne><f:JST>2</f:JST><f:GV>2</f:GV></f:Podmiot2>
-  <f:Fa><f:KodWaluty>PLN</f:KodWaluty><f:P_1>` + day + `</f:P_1><f:P_2>` + number + `</f:P_2><f:P_13_1>100.00</f:P_13_1><f:P_14_1>23.00</f:P_14_1><f:P_15>123.00</f:P_15>
-    <f:Adnotacje><f:P_16>2</f:P_16><f:P_17>2</f:P_17><f:P_18>2</f:P_18><f:P_18A>2</f:P_18A><f:Zwolnienie><f:P_19N>1</f:P_19N></f:Zwolnienie>
-      <f:NoweSrodkiTransportu><f:P_22N>1</f:P_22N></f:NoweSrodkiTransportu><f:P_23>2</f:P_23><f:PMarzy><f:P_PMarzyN>1</f:P_PMarzyN></f:PMarzy></f:Adnotacje>
-    <f:RodzajFaktury>VAT</f:RodzajFaktury>
-    <f:FaWiersz><f:NrWierszaFa>1</f:NrWierszaFa><f:P_7>Usługa</f:P_7><f:P_9A>100.00</f:P_9A><f:P_11>100.00</f:P_11><f:P_12>23</f:P_12></f:FaWiersz></f:Fa>
-</f:Faktura>
-`
+	return strings.NewReplacer("@DAY@", time.Now().Format(time.DateOnly), "@NUMBER@", number, "@SELLER@", nip,
+		"@BUYER@", "7740001454").Replace(foreign)
 }
 
 // office is a double over real HTTP, behind a prefix as the service has it, with
