@@ -183,6 +183,29 @@ func TestACompanyIsBroughtWhatAnotherReportedToNAV(t *testing.T) {
 	})
 }
 
+func frenchNeighbours() neighbours {
+	return neighbours{code: "FR", seller: "FR83404833048", buyer: "FR96552100554",
+		company: func(number string) object {
+			return object{"company_number": number[4:],
+				"address": object{"country_code": "FR", "city": "Paris", "postal_code": "75001", "address_line_1": "1 rue de l'Exemple"}}
+		},
+		sale: object{"country_code": "FR", "currency_code": "EUR", "language_code": "FR",
+			"items": []any{object{"number": 1, "name": "Chaise", "quantity": 2, "unit_price": 12000,
+				"tax_breakdowns": []any{object{"rate": 20, "regime": "VAT"}}}}},
+		customer: object{"legal_name": "Acheteur SAS", "type": "BUSINESS", "entity_number": "552100554",
+			"tax_information": object{"tax_number": "FR96552100554"},
+			"address":         object{"country_code": "FR", "city": "Lyon", "postal_code": "69001", "address_line_1": "2 place Bellecour"}},
+	}
+}
+
+func TestACompanyIsBroughtWhatAnotherHandedToAPlatform(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
+		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
+		frenchNeighbours().sees(t, p, receives(t, p))
+	})
+}
+
 func italianNeighbours() neighbours {
 	return neighbours{code: "IT", seller: "IT01234567897", buyer: "IT00743110157", authorityIDOne: true,
 		company: func(string) object {

@@ -117,7 +117,9 @@ func TestWhatOthersReportedIsListedAndGot(t *testing.T) {
 	if m, err := country.ReadMark(mark); err != nil || time.Since(m.At) < time.Minute-time.Second || m.After != "" {
 		t.Errorf("the mark at the end is %q: %v", mark, err)
 	}
-	o.sells("MORE", 1)
+	other := invoice("IN-0") // of another seller, under the same number
+	other.Supplier.TaxNumber = "12345676-2-42"
+	o.settle(o.prepare(other))
 	if again, _ := o.bought(mark); len(again) != 206 { // those of the last minute come again
 		t.Errorf("%d came of the last minute", len(again))
 	}
