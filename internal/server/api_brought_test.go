@@ -55,6 +55,17 @@ func polishNeighbours() neighbours {
 	}
 }
 
+// sells submits a sale of one to the other.
+func (n neighbours) sells(t *testing.T, c *caller, seller, which string) (operation string) {
+	t.Helper()
+	sale := object{"transaction_id": "to a neighbour " + n.code + which, "transaction_number": "N/" + which + "/" + n.code,
+		"transaction_date": time.Now().UTC().Format(time.RFC3339), "supplier": object{"id": seller}, "customer": n.customer}
+	for name, value := range n.sale {
+		sale[name] = value
+	}
+	return c.submit(t, "/v1/transactions", sale)
+}
+
 // awaitReceived waits for the documents that a company has received.
 func (c *caller) awaitReceived(t *testing.T, n int) []string {
 	t.Helper()
@@ -78,12 +89,7 @@ func (n neighbours) sees(t *testing.T, p *program, c *caller) {
 	t.Helper()
 	seller, buyer := n.onboard(t, c, "Sprzedawca", n.seller, false), n.onboard(t, c, "Kupujący", n.buyer, true)
 	before := len(c.want(t, http.StatusOK, "GET", "/v1/transactions?direction=RECEIVED&limit=100", nil).json(t)["data"].([]any))
-	sale := object{"transaction_id": "to a neighbour " + n.code, "transaction_number": "N/1/" + n.code,
-		"transaction_date": time.Now().UTC().Format(time.RFC3339), "supplier": object{"id": seller}, "customer": n.customer}
-	for name, value := range n.sale {
-		sale[name] = value
-	}
-	sent := c.submit(t, "/v1/transactions", sale)
+	sent := n.sells(t, c, seller, "1")
 	r := c.outcome(t, sent)
 	if r["status"] != "SUCCESS" {
 		t.Fatalf("sent: %v %v", r["status"], r["errors"])
