@@ -297,8 +297,12 @@ type Lists struct {
 	// than one list shows; what it answers besides is not looked at then, but for the
 	// shortest time, of which all is asked for by a most of 0.
 	List func(ctx context.Context, from, to time.Time, most int) (list []Listed, more bool, err error)
-	Get  func(ctx context.Context, l Listed) (Document, error)
+	// Get answers [ErrAnothers] of what is not the company's: it is gone over.
+	Get func(ctx context.Context, l Listed) (Document, error)
 }
+
+// ErrAnothers says that a listed document is for another company.
+var ErrAnothers = errors.New("the document is for another company")
 
 // getTimeMin is what must be left of a look for a further document to be begun.
 const getTimeMin = 10 * time.Second
@@ -325,23 +329,25 @@ func (l Lists) Look(ctx context.Context, in Inquiry, now time.Time) (got Fetched
 	if err != nil {
 		return got, err
 	}
-	whole, size := true, 0
+	whole, size, asked := true, 0, 0
 	for _, one := range list {
 		if began && one.compare(after) <= 0 || to.Before(now) && !one.At.Before(to) {
 			continue // it was brought, or the next list has it
 		}
 		end, limited := ctx.Deadline()
-		if len(got.Documents) > 0 && (len(got.Documents) == in.Limit || size > DocumentsBytesMax-DocumentBytesMax ||
-			limited && time.Until(end) < getTimeMin) {
+		if asked > 0 && (asked == in.Limit || size > DocumentsBytesMax-DocumentBytesMax || limited && time.Until(end) < getTimeMin) {
 			whole = false
 			break
 		}
+		asked++
 		d, err := l.Get(ctx, one)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrAnothers) {
 			return Fetched{}, fmt.Errorf("getting %s: %w", one.Name, err)
 		}
-		d.AuthorityID = one.Name
-		got.Documents, size = append(got.Documents, d), size+len(d.Bytes)
+		if err == nil {
+			d.AuthorityID = one.Name
+			got.Documents, size = append(got.Documents, d), size+len(d.Bytes)
+		}
 		mark.After = one.At.UTC().Format(time.RFC3339Nano) + "|" + one.Name
 	}
 	switch {

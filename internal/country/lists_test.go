@@ -17,6 +17,8 @@ type shelf struct {
 	shown int
 	lists int
 	lost  string
+
+	others string
 }
 
 func (s *shelf) list(_ context.Context, from, to time.Time, most int) (list []country.Listed, more bool, err error) {
@@ -33,8 +35,11 @@ func (s *shelf) list(_ context.Context, from, to time.Time, most int) (list []co
 }
 
 func (s *shelf) get(_ context.Context, l country.Listed) (country.Document, error) {
-	if l.Name == s.lost {
+	switch l.Name {
+	case s.lost:
 		return country.Document{}, errors.New("it is not there")
+	case s.others:
+		return country.Document{}, country.ErrAnothers
 	}
 	return country.Document{Format: "XML", Bytes: []byte("<" + l.Name + "/>")}, nil
 }
@@ -114,6 +119,20 @@ func TestListsNeverGoOverWhatCannotBeGot(t *testing.T) {
 	got, err := lists.Look(t.Context(), country.Inquiry{Cursor: cursor, Limit: 2, From: begin}, now)
 	if err != nil || len(got.Documents) == 0 || got.Documents[0].AuthorityID != "d3" {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// What is another company's is gone over, also where nothing else is there.
+func TestListsGoOverWhatIsAnothers(t *testing.T) {
+	t.Parallel()
+	s := &shelf{shown: 20, others: "d1"}
+	for n := range 3 {
+		s.all = append(s.all, country.Listed{At: begin.Add(time.Duration(n) * time.Hour), Name: fmt.Sprint("d", n)})
+	}
+	for limit := 1; limit <= 3; limit++ {
+		if seen, _, err := s.walk(t, begin.AddDate(0, 0, 2), limit); err != nil || len(seen) != 2 || seen["d1"] > 0 {
+			t.Errorf("%d at once: %v %v", limit, seen, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type neighbours struct {
 	seller, buyer  string                   // tax numbers
 	sale           object                   // but for supplier, ids and customer
 	customer       object
+	enveloped      bool // what comes is not byte for byte what was sent
 	authorityIDOne bool // the seller's first id is the buyer's
 }
 
@@ -54,6 +55,17 @@ func polishNeighbours() neighbours {
 	}
 }
 
+// sells submits a sale of one to the other.
+func (n neighbours) sells(t *testing.T, c *caller, seller, which string) (operation string) {
+	t.Helper()
+	sale := object{"transaction_id": "to a neighbour " + n.code + which, "transaction_number": "N/" + which + "/" + n.code,
+		"transaction_date": time.Now().UTC().Format(time.RFC3339), "supplier": object{"id": seller}, "customer": n.customer}
+	for name, value := range n.sale {
+		sale[name] = value
+	}
+	return c.submit(t, "/v1/transactions", sale)
+}
+
 // awaitReceived waits for the documents that a company has received.
 func (c *caller) awaitReceived(t *testing.T, n int) []string {
 	t.Helper()
@@ -77,12 +89,7 @@ func (n neighbours) sees(t *testing.T, p *program, c *caller) {
 	t.Helper()
 	seller, buyer := n.onboard(t, c, "Sprzedawca", n.seller, false), n.onboard(t, c, "Kupujący", n.buyer, true)
 	before := len(c.want(t, http.StatusOK, "GET", "/v1/transactions?direction=RECEIVED&limit=100", nil).json(t)["data"].([]any))
-	sale := object{"transaction_id": "to a neighbour " + n.code, "transaction_number": "N/1/" + n.code,
-		"transaction_date": time.Now().UTC().Format(time.RFC3339), "supplier": object{"id": seller}, "customer": n.customer}
-	for name, value := range n.sale {
-		sale[name] = value
-	}
-	sent := c.submit(t, "/v1/transactions", sale)
+	sent := n.sells(t, c, seller, "1")
 	r := c.outcome(t, sent)
 	if r["status"] != "SUCCESS" {
 		t.Fatalf("sent: %v %v", r["status"], r["errors"])
@@ -105,8 +112,49 @@ func (n neighbours) sees(t *testing.T, p *program, c *caller) {
 	if want := fmt.Sprint([]any{object{"operation_id": sent, "direction": "SENT", "relation": "SAME_DOCUMENT"}}); fmt.Sprint(got["related"]) != want {
 		t.Errorf("the buyer's side is related to %v", got["related"])
 	}
+	theirs := c.want(t, http.StatusOK, "GET", "/v1/transactions/"+sent, nil).json(t)
+	if want := fmt.Sprint([]any{object{"operation_id": op, "direction": "RECEIVED", "relation": "SAME_DOCUMENT"}}); fmt.Sprint(theirs["related"]) != want {
+		t.Errorf("the seller's side is related to %v", theirs["related"])
+	}
+	n.says(t, c, got, r)
+	p.looksAgain(t, buyer)
 	if list := c.awaitReceived(t, before+1); len(list) != before+1 {
 		t.Errorf("%d documents were received", len(list)-before)
+	}
+}
+
+// says compares what a received document says with what was sent.
+func (n neighbours) says(t *testing.T, c *caller, got, sent object) {
+	t.Helper()
+	rate := n.sale["items"].([]any)[0].(object)["tax_breakdowns"].([]any)[0].(object)["rate"]
+	row, _ := got["tax_summary"].([]any)[0].(object)
+	if len(got["items"].([]any)) != 1 || len(got["tax_summary"].([]any)) != 1 || fmt.Sprint(row["rate"]) != fmt.Sprint(rate) ||
+		row["base"] != sent["total_net_amount"] || row["amount"] != sent["total_tax_amount"] ||
+		got["total_net_amount"] != sent["total_net_amount"] || got["total_tax_amount"] != sent["total_tax_amount"] {
+		t.Errorf("the taxes are %v, %v of %v and %v of %v", got["tax_summary"], got["total_net_amount"], sent["total_net_amount"],
+			got["total_tax_amount"], sent["total_tax_amount"])
+	}
+	if from := got["supplier"].(object); from["legal_name"] != "Sprzedawca" {
+		t.Errorf("from %v", from)
+	}
+	file := attachmentsOf(got)["ORIGINAL/XML"]
+	if file == nil {
+		t.Fatalf("no original: %v", got["attachments"])
+	}
+	original := c.want(t, http.StatusOK, "GET", "/invoicing/v1/invoices/"+file["resource_id"].(string)+"/xml", nil).body
+	if report := c.report(t, sent); string(original) != string(report) && !n.enveloped {
+		t.Errorf("the original is %.200s", original)
+	}
+}
+
+// looksAgain waits for another look for the documents of a company, where it is one that is asked for.
+func (p *program) looksAgain(t *testing.T, company string) {
+	t.Helper()
+	looked := func() (at int64) {
+		return p.count(t, "SELECT COALESCE(MAX(looked_at), 0) FROM inbox_mailboxes WHERE documents AND company_id = $1", company)
+	}
+	if before := looked(); before > 0 {
+		eventually(t, "another look", func() bool { return looked() > before })
 	}
 }
 
@@ -115,6 +163,52 @@ func TestACompanyIsBroughtWhatAnotherSentOverKSeF(t *testing.T) {
 	eachEngine(t, func(t *testing.T, url string) {
 		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 		polishNeighbours().sees(t, p, receives(t, p))
+	})
+}
+
+func hungarianNeighbours() neighbours {
+	return neighbours{code: "HU", seller: "12345676-2-42", buyer: "13774721-2-41",
+		company: func(string) object {
+			return object{"address": object{"country_code": "HU", "city": "Budapest", "postal_code": "1011", "address_line_1": "Fő utca 1."},
+				"tax_credentials": object{"username": "peldauser123456", "password": "demo-password",
+					"signature_key": "ce-8f5e-215119fa7dd621DLMRHRLH2S", "exchange_key": "7893DEMO21DLMR45"}}
+		},
+		sale: object{"country_code": "HU", "currency_code": "HUF", "language_code": "HU",
+			"items": []any{object{"number": 1, "name": "Szék", "quantity": 2, "unit_price": 127000,
+				"tax_breakdowns": []any{object{"rate": 27, "regime": "VAT"}}}}},
+		customer: object{"legal_name": "Kupujący", "type": "BUSINESS", "tax_information": object{"tax_number": "13774721-2-41"},
+			"address": object{"country_code": "HU", "city": "Pécs", "postal_code": "7621", "address_line_1": "Király utca 2."}},
+	}
+}
+
+func TestACompanyIsBroughtWhatAnotherReportedToNAV(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
+		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
+		hungarianNeighbours().sees(t, p, receives(t, p))
+	})
+}
+
+func frenchNeighbours() neighbours {
+	return neighbours{code: "FR", seller: "FR83404833048", buyer: "FR96552100554",
+		company: func(number string) object {
+			return object{"company_number": number[4:],
+				"address": object{"country_code": "FR", "city": "Paris", "postal_code": "75001", "address_line_1": "1 rue de l'Exemple"}}
+		},
+		sale: object{"country_code": "FR", "currency_code": "EUR", "language_code": "FR",
+			"items": []any{object{"number": 1, "name": "Chaise", "quantity": 2, "unit_price": 12000,
+				"tax_breakdowns": []any{object{"rate": 20, "regime": "VAT"}}}}},
+		customer: object{"legal_name": "Acheteur SAS", "type": "BUSINESS", "entity_number": "552100554",
+			"tax_information": object{"tax_number": "FR96552100554"},
+			"address":         object{"country_code": "FR", "city": "Lyon", "postal_code": "69001", "address_line_1": "2 place Bellecour"}},
+	}
+}
+
+func TestACompanyIsBroughtWhatAnotherHandedToAPlatform(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
+		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
+		frenchNeighbours().sees(t, p, receives(t, p))
 	})
 }
 
@@ -140,7 +234,7 @@ func TestACompanyIsBroughtWhatAnotherSentOverSdI(t *testing.T) {
 }
 
 func belgianNeighbours() neighbours {
-	return neighbours{code: "BE", seller: "BE0428759497", buyer: "BE0403170701", authorityIDOne: true,
+	return neighbours{code: "BE", seller: "BE0428759497", buyer: "BE0403170701", authorityIDOne: true, enveloped: true,
 		company: func(number string) object {
 			return object{"company_number": strings.TrimPrefix(number, "BE"),
 				"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000", "address_line_1": "Voorbeeldstraat 3"}}

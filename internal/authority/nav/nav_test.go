@@ -157,13 +157,7 @@ func TestTheOfficialSamplesAreTaken(t *testing.T) {
 		"Tobb szamla modositasa egy okirattal.xml":            "SCHEMA_VIOLATION",
 		"Belfoldi termekertekesites AFA csoportok kozott.xml": "SUPPLIER_TAX_NUMBER_MISMATCH",
 	}
-	read := func(name string) string {
-		body, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return current(string(body))
-	}
+	read := func(name string) string { return sample(t, name) }
 	for _, file := range files {
 		c := open(t)
 		name := filepath.Base(file)
@@ -187,6 +181,15 @@ func TestTheOfficialSamplesAreTaken(t *testing.T) {
 			t.Errorf("%s: %s %v", name, state, codes)
 		}
 	}
+}
+
+func sample(t *testing.T, name string) string {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(needs.Schemas(t, "hu-nav", "sample", "Data sample"), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return current(string(body))
 }
 
 // masterless says of a correction whose original is no sample that NAV lacks it.

@@ -133,7 +133,7 @@ func (a *double) progress(b *authority.Book, id string, r *report) {
 		op := xmltree.New("invoiceOperation")
 		op.Leaf("invoiceOperation", it.Operation)
 		op.Leaf("invoiceData", text)
-		a.decide(b, entrant{it, place{id, i + 1, r.Taxpayer, r.At}, a.open(op), step})
+		a.decide(b, entrant{it, place{id, i + 1, r.Taxpayer, a.now().UTC()}, a.open(op), step})
 	}
 	if changed {
 		b.Keep("report/"+id, *r)
@@ -165,11 +165,11 @@ func (a *double) list(c *call) {
 		c.refuse(http.StatusBadRequest, code, "Hibás keresési intervallum!")
 		return
 	}
-	type row struct {
+	type sent struct {
 		id string
 		r  report
 	}
-	var rows []row
+	var rows []sent
 	err := a.desk.Write(func(b *authority.Book) {
 		for n := 1; n <= reportsOf(b, c.taxpayer); n++ {
 			id, _ := b.Get(fmt.Sprintf("reported/%s/%d", c.taxpayer, n))
@@ -180,7 +180,7 @@ func (a *double) list(c *call) {
 			if slices.ContainsFunc(r.Items, func(it item) bool { return a.hidden(it.Number) }) {
 				continue
 			}
-			rows = append(rows, row{id, r})
+			rows = append(rows, sent{id, r})
 		}
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *double) list(c *call) {
 			w.Start("transaction")
 			w.Leaf("insDate", x.r.At.Format(navwire.TimeLayout))
 			w.Leaf("insCusUser", x.r.Login)
-			w.Leaf("source", "M2M")
+			w.Leaf("source", "MGM")
 			w.Leaf("transactionId", x.id)
 			w.Leaf("requestStatus", requestStatus(x.r))
 			w.Leaf("technicalAnnulment", strconv.FormatBool(x.r.Annuls))
@@ -227,36 +227,45 @@ func paged[T any](wanted string, rows []T) (page, pages int, part []T) {
 	return page, pages, rows[max(from, 0):min(max(from, 0)+pageSize, len(rows))]
 }
 
-// invoiceOf reads a query by number. Searching as a supplier must not name one.
-func (a *double) invoiceOf(c *call) (number string, v invoice, data string, found, ok bool) {
+// invoiceOf reads a query by number, of the supplier or of the customer.
+func (a *double) invoiceOf(c *call) (v invoice, data string, found, ok bool) {
 	turn, ok := a.asked(c)
 	if !ok {
-		return "", v, "", false, false
+		return v, "", false, false
 	}
 	q := c.root.At("invoiceNumberQuery")
-	if q.Value("invoiceDirection") != "OUTBOUND" || q.At("supplierTaxNumber") != nil {
-		c.refuse(http.StatusBadRequest, "BAD_QUERY_PARAM_SUPPLIER_NOT_EXPECTED", "Hibás keresési paraméter!")
-		return "", v, "", false, false
-	}
-	number = q.Value("invoiceNumber")
+	inbound, number, code := q.Value("invoiceDirection") == navwire.Inbound, q.Value("invoiceNumber"), ""
 	err := a.desk.Write(func(b *authority.Book) {
-		if found = b.Load("invoice/"+key(c.taxpayer, number), &v); found {
+		found, code = false, ""
+		switch {
+		case inbound:
+			v, found, code = purchaseOf(b, c.taxpayer, q.Value("supplierTaxNumber"), number)
+		case q.At("supplierTaxNumber") != nil:
+			code = navwire.SupplierNotExpected
+		default:
+			found = b.Load("invoice/"+key(c.taxpayer, number), &v)
+		}
+		if found {
 			data, _ = b.Get(dataKey(v.Report, v.Position))
 		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
-		return "", v, "", false, false
+		return v, "", false, false
+	case code != "":
+		c.refuse(http.StatusBadRequest, code, "Hibás keresési paraméter!")
+		return v, "", false, false
 	}
 	if a.hidden(number) {
 		found = false
 	}
-	return number, v, data, found, turn.End(c.w, c.r)
+	return v, data, found, turn.End(c.w, c.r)
 }
 
 // invoiceData serves queryInvoiceData.
 func (a *double) invoiceData(c *call) {
-	_, v, data, found, ok := a.invoiceOf(c)
+	v, data, found, ok := a.invoiceOf(c)
 	if !ok {
 		return
 	}
@@ -269,7 +278,7 @@ func (a *double) invoiceData(c *call) {
 		w.Start("auditData")
 		w.Leaf("insdate", v.At.Format(navwire.TimeLayout))
 		w.Leaf("insCusUser", c.login)
-		w.Leaf("source", "M2M")
+		w.Leaf("source", "MGM")
 		w.Leaf("transactionId", v.Report)
 		w.Leaf("index", itoa(v.Position))
 		w.Leaf("originalRequestVersion", navwire.RequestVersion)
@@ -281,44 +290,50 @@ func (a *double) invoiceData(c *call) {
 
 // invoiceCheck serves queryInvoiceCheck.
 func (a *double) invoiceCheck(c *call) {
-	_, _, _, found, ok := a.invoiceOf(c)
+	_, _, found, ok := a.invoiceOf(c)
 	if ok {
 		c.answer(func(w *xmltree.Writer) { w.Leaf("invoiceCheckResult", strconv.FormatBool(found)) })
 	}
 }
 
-// digest serves queryInvoiceDigest by day of issue.
+// row is an invoice in a list.
+type row struct {
+	number string
+	v      invoice
+}
+
+// digest serves queryInvoiceDigest: of what a taxpayer has sold by day of issue, of what
+// it has bought by the time of processing. It knows no other query.
 func (a *double) digest(c *call) {
 	turn, ok := a.asked(c)
 	if !ok {
 		return
 	}
-	span := c.root.At("invoiceQueryParams", "mandatoryQueryParams", "invoiceIssueDate")
-	begin, end, code := interval(span.Value("dateFrom"), span.Value("dateTo"), time.DateOnly)
+	params := c.root.At("invoiceQueryParams", "mandatoryQueryParams")
+	inbound := c.root.Value("invoiceDirection") == navwire.Inbound
+	from, to, layout := params.Value("invoiceIssueDate", "dateFrom"), params.Value("invoiceIssueDate", "dateTo"), time.DateOnly
+	if inbound {
+		from, to, layout = params.Value("insDate", "dateTimeFrom"), params.Value("insDate", "dateTimeTo"), time.RFC3339
+	}
+	begin, end, code := interval(from, to, layout)
 	if code != "" {
 		c.refuse(http.StatusBadRequest, code, "Hibás keresési intervallum!")
 		return
 	}
-	type row struct {
-		number string
-		v      invoice
-	}
 	var rows []row
 	err := a.desk.Write(func(b *authority.Book) {
-		for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
-			var numbers []string
-			b.Load("day/"+key(c.taxpayer, day.Format(time.DateOnly)), &numbers)
-			for _, number := range numbers {
-				var v invoice
-				if b.Load("invoice/"+key(c.taxpayer, number), &v) {
-					rows = append(rows, row{number, v})
-				}
-			}
+		if inbound {
+			rows = purchases(b, c.taxpayer, begin, end)
+			return
 		}
+		rows = sales(b, c.taxpayer, begin, end)
 	})
 	if err != nil {
 		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
 		return
+	}
+	if inbound {
+		rows = slices.DeleteFunc(rows, func(x row) bool { return a.hidden(x.number) })
 	}
 	if !turn.End(c.w, c.r) {
 		return
@@ -350,4 +365,18 @@ func (a *double) digest(c *call) {
 		}
 		w.End()
 	})
+}
+
+func sales(b *authority.Book, taxpayer string, begin, end time.Time) (rows []row) {
+	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+		var numbers []string
+		b.Load("day/"+key(taxpayer, day.Format(time.DateOnly)), &numbers)
+		for _, number := range numbers {
+			var v invoice
+			if b.Load("invoice/"+key(taxpayer, number), &v) {
+				rows = append(rows, row{number, v})
+			}
+		}
+	}
+	return rows
 }

@@ -26,10 +26,11 @@ const (
 
 // Types of flows.
 const (
-	typeInvoice = "CustomerInvoice"
-	typeStatus  = "CustomerInvoiceLC"
-	typeReport  = "MultiFlowReport"
-	typeAnswer  = "SupplierInvoiceLC" // a buyer's status of an invoice that it received
+	typeInvoice  = "CustomerInvoice"
+	typePurchase = "SupplierInvoice" // the same at its buyer
+	typeStatus   = "CustomerInvoiceLC"
+	typeReport   = "MultiFlowReport"
+	typeAnswer   = "SupplierInvoiceLC" // a buyer's status of an invoice that it received
 
 	syntaxStatus = "CDAR"
 )
@@ -70,6 +71,7 @@ type entry struct {
 	Asked int       `json:"asked,omitempty"`
 	Due   time.Time `json:"due,omitzero"`
 	Wait  int       `json:"wait,omitempty"` // questions before it is decided
+	Of    string    `json:"of,omitempty"`   // the flow that has its file, of another company
 }
 
 // submission is a file with what is said of it.
@@ -205,7 +207,9 @@ func (a *double) keep(b *authority.Book, e *entry, file []byte) {
 	e.ID = fmt.Sprintf("flow-%08d", n+1)
 	e.Submitted = a.instant(b)
 	e.Updated = e.Submitted
-	b.Put("data/"+e.ID, base64.StdEncoding.EncodeToString(file))
+	if e.Of == "" {
+		b.Put("data/"+e.ID, base64.StdEncoding.EncodeToString(file))
+	}
 	b.Keep("flow/"+e.ID, e)
 	if e.Tracking != "" {
 		b.AddWord("track/"+e.Org+"/"+e.Tracking, e.ID)
@@ -304,6 +308,7 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 	}
 	b.Register(authority.Registration{Supplier: x.seller.siren, Number: x.number, SHA256: x.hash, AuthorityID: e.ID, At: e.Submitted, Key: key})
 	a.say(b, x, "200", nil)
+	a.handOver(b, e, x)
 	switch asked := laterStatus.FindStringSubmatch(x.number); {
 	case asked != nil:
 		a.say(b, x, "203", nil)
@@ -314,6 +319,17 @@ func (a *double) judge(b *authority.Book, e *entry, x *arrival, step authority.S
 		b.AddWord("later/"+e.Org, e.ID+"=203="+stamp(e.Updated.Add(2*time.Second)))
 		b.AddWord("later/"+e.Org, e.ID+"=205="+stamp(e.Updated.Add(4*time.Second)))
 	}
+}
+
+// handOver brings an invoice to its buyer. One that the buyer has issued itself stays.
+func (a *double) handOver(b *authority.Book, e *entry, x *arrival) {
+	if listed(selfBilled, x.kind) {
+		return
+	}
+	to := entry{Org: x.buyer.siren, Of: e.ID}
+	to.Name, to.Syntax, to.Profile, to.Rule, to.SHA256 = e.Name, e.Syntax, e.Profile, e.Rule, e.SHA256
+	to.Type, to.Direction, to.Ack = typePurchase, "In", &acknowledgement{Status: ackOk}
+	a.keep(b, &to, nil)
 }
 
 func stampDay(t time.Time) string { return t.UTC().Format("20060102") }

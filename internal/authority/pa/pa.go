@@ -7,7 +7,8 @@
 // official rules those that everybody breaks first. As a platform does it takes
 // everything under a new flow and acknowledges it later; a tracking id that it has
 // already gets AlreadyExistingFlow. An invoice that is in order is deposited (200);
-// one that is not, or whose number is used, is rejected (213). Reports have the
+// one that is not, or whose number is used, is rejected (213). What is deposited is
+// with its buyer at once, who has the same platform (SupplierInvoice). Reports have the
 // official structure of flow 10; what the administration makes of one by its rules
 // and periods follows as a status (300, 301). Of statuses it takes 212, of an invoice
 // that it has deposited.

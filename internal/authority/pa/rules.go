@@ -180,9 +180,11 @@ func (p *party) addressed(e *xmltree.Element) {
 }
 
 const (
-	kinds  = "380 389 393 501 386 500 384 471 472 473 261 262 381 396 502 503"
-	frames = "B1 S1 M1 B2 S2 M2 S3 B4 S4 M4 S5 S6 B7 S7 B8 S8 M8 B9 S9 M9"
-	rates  = "0 0.9 1.05 1.75 2.1 5.5 7 8.5 9.2 9.6 10 13 19.6 20 20.6"
+	kinds      = "380 389 393 501 386 500 384 471 472 473 261 262 381 396 502 503"
+	frames     = "B1 S1 M1 B2 S2 M2 S3 B4 S4 M4 S5 S6 B7 S7 B8 S8 M8 B9 S9 M9"
+	selfBilled = "389 501 500 471 473 261 502"
+
+	rates = "0 0.9 1.05 1.75 2.1 5.5 7 8.5 9.2 9.6 10 13 19.6 20 20.6"
 )
 
 var (
@@ -218,7 +220,7 @@ func (x *arrival) flaws(rule string) (found []flaw) {
 	if between {
 		seman(sirenForm.MatchString(x.buyer.siren), "BR-FR-11 BT-47")
 		to := x.buyer
-		if listed("389 501 500 471 473 261 502", x.kind) {
+		if listed(selfBilled, x.kind) {
 			to = x.seller
 		}
 		seman(to.scheme == "0225" && strings.HasPrefix(to.address, to.siren), "BR-FR-21/22 BT-49")

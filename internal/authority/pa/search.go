@@ -1,6 +1,7 @@
 package pa
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -52,7 +53,7 @@ func (a *double) search(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case len(types) > 0:
 		case slices.Equal(where.Direction, []string{"In"}):
-			types = []string{typeStatus} // nobody sends anything else here
+			types = []string{typePurchase, typeStatus}
 		default:
 			types = []string{typeInvoice, typeReport, typeStatus}
 		}
@@ -80,12 +81,12 @@ func (a *double) search(w http.ResponseWriter, r *http.Request) {
 }
 
 // after lists flows of a kind from the first that may have changed after an
-// instant; invoices change after they came, statuses never.
+// instant; what a company sent changes after it came, what it gets never.
 func (a *double) after(b *authority.Book, list string, since time.Time) (ids []string) {
 	var count int
 	b.Load("count/"+list, &count)
 	first := 0
-	if strings.HasSuffix(list, "/"+typeStatus) {
+	if strings.HasSuffix(list, "/"+typeStatus) || strings.HasSuffix(list, "/"+typePurchase) {
 		first = sort.Search(count, func(n int) bool {
 			var e entry
 			b.Load("flow/"+b.Text(fmt.Sprintf("list/%s/%d", list, n)), &e)
@@ -161,7 +162,7 @@ func (a *double) show(w http.ResponseWriter, r *http.Request) {
 		if known = b.Load("flow/"+id, &e) && e.Org == r.Header.Get("Organization-Id"); known {
 			a.mature(b, e.Org)
 			b.Load("flow/"+id, &e)
-			file, _ = base64.StdEncoding.DecodeString(b.Text("data/" + id))
+			file, _ = base64.StdEncoding.DecodeString(b.Text("data/" + cmp.Or(e.Of, id)))
 		}
 	}) != nil || !turn.End(w, r) {
 		return

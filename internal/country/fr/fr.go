@@ -13,6 +13,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
@@ -91,7 +92,7 @@ func Pack() country.Pack {
 	}
 	p.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at) }
 	p.Enrol = enrol
-	p.Fetch = fetch()
+	p.Fetch, p.Receive = fetch(), &country.Receive{Fetch: &country.Fetch{Every: lookEvery, Timeout: time.Minute, Look: receive}}
 	p.Periods = periods()
 	p.Structured = structured
 	p.Imprint = imprint(p.Imprint)

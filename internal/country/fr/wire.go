@@ -39,6 +39,7 @@ const (
 
 	flowInvoice  = "CustomerInvoice"
 	flowStatus   = "CustomerInvoiceLC"
+	flowPurchase = "SupplierInvoice" // one that somebody sent to the company
 	directionIn  = "In"
 	directionOut = "Out"
 
@@ -64,6 +65,7 @@ type flow struct {
 	Type      string    `json:"flowType"`
 	Direction string    `json:"flowDirection"`
 	Syntax    string    `json:"flowSyntax"`
+	SHA256    string    `json:"sha256"`
 	Ack       struct {
 		Status  string   `json:"status"`
 		Details []detail `json:"details"`
@@ -230,6 +232,7 @@ func parts(info flowInfo, file []byte) (body []byte, kind string, err error) {
 type condition struct {
 	Tracking  string     `json:"trackingId,omitempty"`
 	After     *time.Time `json:"updatedAfter,omitempty"`
+	Before    *time.Time `json:"updatedBefore,omitempty"`
 	Type      []string   `json:"flowType,omitempty"`
 	Direction []string   `json:"flowDirection,omitempty"`
 }
@@ -280,7 +283,11 @@ func (ch *channel) metadata(ctx context.Context, f country.Filing, id string, c 
 
 // original is the file of a flow.
 func (ch *channel) original(ctx context.Context, siren, id string, c country.Credentials) ([]byte, error) {
-	reply, err := ch.call(ctx, siren, country.Request{Method: http.MethodGet, BytesMax: uploadBytesMax,
+	return ch.file(ctx, siren, id, uploadBytesMax, c)
+}
+
+func (ch *channel) file(ctx context.Context, siren, id string, bytesMax int64, c country.Credentials) ([]byte, error) {
+	reply, err := ch.call(ctx, siren, country.Request{Method: http.MethodGet, BytesMax: bytesMax,
 		URL: ch.base + pathFlows + "/" + url.PathEscape(id) + "?docType=Original"}, c)
 	return reply.Body, err
 }

@@ -19,6 +19,7 @@ package hu
 
 import (
 	_ "embed"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/official/navwire"
@@ -68,6 +69,7 @@ func Pack() country.Pack {
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		Enrol:        enrol,
+		Receive:      &country.Receive{Fetch: &country.Fetch{Every: lookEvery, Timeout: time.Minute, Look: look}},
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
 		Formats:      formats(),

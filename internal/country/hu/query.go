@@ -155,10 +155,10 @@ func digest(encoded string) (string, error) {
 	return country.SHA256(data), nil
 }
 
-// invoice asks for the invoice under a number; nil: NAV shows none.
-func (u user) invoice(ctx context.Context, number string) (result *xmltree.Element, raw []byte, err error) {
+// invoice asks for the invoice of a query; nil: NAV shows none.
+func (u user) invoice(ctx context.Context, query ...string) (result *xmltree.Element, raw []byte, err error) {
 	root, raw, err := u.call(ctx, navwire.QueryInvoiceData, u.request(navwire.QueryInvoiceData, nil, func(w *xmltree.Writer) {
-		w.Group("invoiceNumberQuery", "invoiceNumber", number, "invoiceDirection", "OUTBOUND")
+		w.Group("invoiceNumberQuery", query...)
 	}), originalBytesMax)
 	if err != nil {
 		return nil, nil, err
@@ -166,9 +166,14 @@ func (u user) invoice(ctx context.Context, number string) (result *xmltree.Eleme
 	return root.At("invoiceDataResult"), raw, nil
 }
 
+// own is the query of an invoice that the taxpayer itself has issued.
+func own(number string) []string {
+	return []string{"invoiceNumber", number, "invoiceDirection", navwire.Outbound}
+}
+
 // held asks for the invoice under a number: a positive proof and no negative one.
 func (u user) held(ctx context.Context, number string) (country.Receipt, bool, error) {
-	result, raw, err := u.invoice(ctx, number)
+	result, raw, err := u.invoice(ctx, own(number)...)
 	if err != nil || result == nil {
 		return country.Receipt{}, false, err
 	}
@@ -317,30 +322,37 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 	}
 	var all []country.Entry
 	for page := 1; page <= ch.bounds.pages; page++ {
-		root, _, err := u.call(ctx, navwire.QueryInvoiceDigest, u.request(navwire.QueryInvoiceDigest, nil, func(w *xmltree.Writer) {
-			w.Leaves("page", strconv.Itoa(page), "invoiceDirection", "OUTBOUND")
-			w.Start("invoiceQueryParams")
-			w.Start("mandatoryQueryParams")
-			w.Group("invoiceIssueDate", "dateFrom", day.String(), "dateTo", day.String())
-			w.End()
-			w.End()
-		}), answerBytesMax)
+		list, last, err := u.digests(ctx, page, navwire.Outbound, "invoiceIssueDate", "dateFrom", day.String(), "dateTo", day.String())
 		if err != nil {
 			return nil, fmt.Errorf("listing the invoices of %s on %s: %w", n.payer, day, err)
 		}
-		result := root.At("invoiceDigestResult")
-		for _, d := range result.All("invoiceDigest") {
+		for _, d := range list {
 			all = append(all, digested(d))
-		}
-		last, err := lastPage(result, page)
-		if err != nil {
-			return nil, fmt.Errorf("listing the invoices of %s on %s: %w", n.payer, day, err)
 		}
 		if last {
 			return all, nil
 		}
 	}
 	return nil, fmt.Errorf("listing the invoices of %s on %s: there is more after %d pages", n.payer, day, ch.bounds.pages)
+}
+
+// digests asks for a page of the invoices that a taxpayer has on one side, within a span
+// that NAV knows by a name.
+func (u user) digests(ctx context.Context, page int, side, by string, span ...string) (list []*xmltree.Element, last bool, err error) {
+	root, _, err := u.call(ctx, navwire.QueryInvoiceDigest, u.request(navwire.QueryInvoiceDigest, nil, func(w *xmltree.Writer) {
+		w.Leaves("page", strconv.Itoa(page), "invoiceDirection", side)
+		w.Start("invoiceQueryParams")
+		w.Start("mandatoryQueryParams")
+		w.Group(by, span...)
+		w.End()
+		w.End()
+	}), answerBytesMax)
+	if err != nil {
+		return nil, false, err
+	}
+	result := root.At("invoiceDigestResult")
+	last, err = lastPage(result, page)
+	return result.All("invoiceDigest"), last, err
 }
 
 // Lines reads those of an invoice from its data: the list has sums alone.
@@ -350,19 +362,19 @@ func (ch *channel) Lines(ctx context.Context, s country.Supplier, e country.Entr
 	if err != nil {
 		return nil, err
 	}
-	result, _, err := u.invoice(ctx, e.Number)
+	result, _, err := u.invoice(ctx, own(e.Number)...)
 	if err == nil && result == nil {
 		err = errors.New("NAV lists it and does not show it")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the invoice %s: %w", e.Number, err)
 	}
-	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(result.Value("invoiceData")))
+	data, err := dataOf(result)
 	if err != nil {
 		return []int64{}, nil
 	}
 	d, err := Read(data)
-	if err != nil { // what is compressed as well: another program wrote it
+	if err != nil { // another program wrote it
 		return []int64{}, nil
 	}
 	return d.LineNets(), nil

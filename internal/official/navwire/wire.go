@@ -40,6 +40,12 @@ const (
 	Storno = "STORNO"
 )
 
+// Sides from which an invoice is asked for: as its supplier, as its customer.
+const (
+	Outbound = "OUTBOUND"
+	Inbound  = "INBOUND"
+)
+
 // Annul is what a technical annulment does with a report.
 const Annul = "ANNUL"
 
@@ -96,6 +102,8 @@ const (
 	NotAllowed           = "NOT_ALLOWED_EXCEPTION"
 	DatesOverlap         = "BAD_QUERY_PARAM_OVERLAP"
 	RangeExceeded        = "BAD_QUERY_PARAM_RANGE_EXCEEDED"
+	SupplierNotExpected  = "BAD_QUERY_PARAM_SUPPLIER_NOT_EXPECTED"
+	MultipleFound        = "MULTIPLE_QUERY_RESULT_FOUND"
 )
 
 // Error codes of invoices.
