@@ -91,9 +91,10 @@ func TestAStoppingNodeSaysSoAndServesOn(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 	<-s.Ready()
 	at := s.Address()
-	if status, _ := ask(t, at, "/readyz", at); status != http.StatusOK {
-		t.Errorf("before: %d", status)
-	}
+	eventually(t, "it says that it is ready", func() bool {
+		status, _ := ask(t, at, "/readyz", at)
+		return status == http.StatusOK
+	})
 	stop()
 	eventually(t, "it says that it is not ready", func() bool {
 		status, _ := ask(t, at, "/readyz", at)
