@@ -18,6 +18,7 @@ type benchCommand struct {
 	Plot     string  `help:"Plot the results." placeholder:"FILE.svg"`
 	Quick    bool    `help:"A fraction of the load: a smoke test, not a measurement."`
 	Nodes    int     `help:"Measure instead how throughput scales with this many processes on one PostgreSQL, with a slow authority." placeholder:"N"`
+	Received bool    `help:"Measure instead how 10,000 documents that wait for one company at its authority are fetched, stored, read and announced, and the memory that takes."`
 	Pair     *string `help:"Compare with another build: run both alternately and print the ratios (this / other) with their spread, on SQLite and, if --database names one, on PostgreSQL." placeholder:"BINARY" setting:"-"`
 	Rounds   int     `help:"Runs of each build, 3 to 100; default 3." default:"3" placeholder:"N" setting:"-"`
 }
@@ -30,7 +31,7 @@ func (b *benchCommand) Run(c *command) error {
 		return fmt.Errorf("find the program's own file: %w", err)
 	}
 	cfg := bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot,
-		Quick: b.Quick, Nodes: b.Nodes, Rounds: b.Rounds, Program: program, Out: c.out, Err: c.err}
+		Quick: b.Quick, Nodes: b.Nodes, Received: b.Received, Rounds: b.Rounds, Program: program, Out: c.out, Err: c.err}
 	switch {
 	case b.Pair == nil && b.Rounds != bench.RoundsMin:
 		return fault.New(fault.Invalid, "--rounds requires --pair")

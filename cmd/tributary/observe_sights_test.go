@@ -102,6 +102,7 @@ var elsewhere = map[string]string{
 	"simulators-from":  "internal/inbox TestSimulatedAuthoritiesAreHeardFromNearbyOnly",
 	"fonts":            "internal/server TestFontsOfAFolderSetDocuments",
 	"stored":           "internal/bench TestARunGivesEveryFigure",
+	"received":         "internal/bench TestWaitingDocumentsAreReceived",
 	"compare":          "internal/bench TestARunGivesEveryFigure",
 	"plot":             "internal/bench TestARunGivesEveryFigure",
 	"nodes":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",

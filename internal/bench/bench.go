@@ -30,6 +30,7 @@ type Config struct {
 	Plot     string
 	Quick    bool   // a fraction of the load, to see that everything works
 	Nodes    int    // 0: one process; else so many of Program against one PostgreSQL, and nothing else is measured
+	Received bool   // documents that wait at an authority, and nothing else
 	Pair     string // not empty: Program and this binary in turns, by Rounds runs of each
 	Rounds   int
 	Program  string // the program's own binary
@@ -83,7 +84,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &run{cfg: cfg, dir: dir, report: &Report{CPUs: runtime.GOMAXPROCS(0), StartedAt: time.Now().UTC().Format(time.RFC3339)}}
-	if cfg.Nodes != 0 {
+	if cfg.Nodes != 0 && !cfg.Received {
 		if err := r.nodes(ctx); err != nil {
 			return fmt.Errorf("measure nodes: %w", err)
 		}
@@ -91,6 +92,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	r.rss = watchRSS()
 	defer r.rss.stop()
+	if cfg.Received {
+		if err := r.received(ctx); err != nil {
+			return fmt.Errorf("measure received documents: %w", err)
+		}
+		return r.print()
+	}
 	for _, phase := range []struct {
 		name string
 		do   func(context.Context) error

@@ -48,6 +48,7 @@ func (r *run) deliveries(ctx context.Context) error {
 
 // mailbox is a receiver that notes when notifications arrive.
 type mailbox struct {
+	event   string // the type of those that it notes; "": of all
 	l       net.Listener
 	srv     *http.Server
 	mu      sync.Mutex
@@ -76,7 +77,7 @@ func (m *mailbox) receive(w http.ResponseWriter, req *http.Request) {
 	text, err := io.ReadAll(req.Body)
 	now := time.Now()
 	w.WriteHeader(http.StatusNoContent)
-	if err != nil {
+	if err != nil || m.event != "" && member(text, "event_type") != m.event {
 		return
 	}
 	id, event := member(text, "resource_id"), member(text, "webhook_id")

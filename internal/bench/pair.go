@@ -101,6 +101,8 @@ func (p *pair) refused() error {
 	switch c := p.cfg; {
 	case c.Nodes != 0:
 		return fault.New(fault.Invalid, "--pair and --nodes are mutually exclusive")
+	case c.Received:
+		return fault.New(fault.Invalid, "--pair and --received are mutually exclusive")
 	case c.Compare != "":
 		return fault.New(fault.Invalid, "--pair and --compare are mutually exclusive: --pair measures both builds itself")
 	case c.Plot != "":
@@ -265,6 +267,6 @@ func passedOn(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{
 		"TRIBUTARY_CONFIG", "TRIBUTARY_BENCH_DATABASE", "TRIBUTARY_STORED", "TRIBUTARY_QUICK", "TRIBUTARY_JSON",
-		"TRIBUTARY_COMPARE", "TRIBUTARY_PLOT", "TRIBUTARY_NODES",
+		"TRIBUTARY_COMPARE", "TRIBUTARY_PLOT", "TRIBUTARY_NODES", "TRIBUTARY_RECEIVED",
 	}, name)
 }

@@ -108,7 +108,9 @@ type house struct {
 var (
 	renderer  = sync.OnceValues(func() (*document.Renderer, error) { return document.NewRenderer(typeset.WithSystem()) })
 	countries = sync.OnceValues(func() ([]country.Pack, error) {
-		packs := []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber)}
+		reference := world.Reference(transaction.ReferenceCode, country.ByNumber)
+		reference.Receive = &country.Receive{} // as if it brought documents
+		packs := []country.Pack{reference}
 		all, err := generic.Packs()
 		for _, p := range all {
 			if p.Code == "IE" {

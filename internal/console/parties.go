@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
@@ -85,11 +86,16 @@ type supplierBody struct {
 	Lanes []ledger.SupplierLane
 	Lines []ledger.Line // the newest transactions
 	Open  int
-	Now   time.Time
+
+	Sources   []ledger.Source
+	Aside     []ledger.Aside // received documents that were kept aside, the newest
+	AsideMore bool
+
+	Now time.Time
 }
 
 // supplier shows one company: its credentials, its queues with what they wait
-// for, the head of its chain, and its newest transactions.
+// for, the head of its chain, what brings it messages and documents, and its newest transactions.
 func (c *Console) supplier(v *request) (page, error) {
 	client, id := v.r.PathValue("client"), v.r.PathValue("company")
 	list, _, err := c.cfg.Companies.ListAny(v.ctx, onboarding.AnyFilter{ClientID: client, Text: id, Limit: 1})
@@ -105,6 +111,10 @@ func (c *Console) supplier(v *request) (page, error) {
 	}
 	for _, l := range body.Lanes {
 		body.Open += l.Open
+	}
+	body.Sources, body.Aside, body.AsideMore, err = c.cfg.Ledger.Sources(v.ctx, client, id, country.Live(body.Live))
+	if err != nil {
+		return page{}, err
 	}
 	found, err := c.cfg.Ledger.Search(v.ctx, ledger.Query{Text: id, ClientID: client, Limit: 20})
 	if err != nil {

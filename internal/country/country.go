@@ -368,7 +368,7 @@ type Receipt struct {
 	Faults       []fault.Fault
 	Wait         time.Duration // flow control: nothing more for this supplier before that
 	Awaiting     bool          // Pending: somebody else must agree first (awaiting_acceptance)
-	Duplicate    bool          // "already received": compare SHA256 before believing it
+	Duplicate    bool          // "already received": compare SHA256 before believing it; of a refusal without one: the echo, if it was sent before
 
 	// ChainBroken says that the link does not follow the last one that the
 	// authority holds, whatever the document is worth. With Rejected nothing was

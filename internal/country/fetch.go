@@ -132,8 +132,10 @@ func (r *Receive) Fetching() *Fetch {
 type Document struct {
 	// AuthorityID is the authority's own name of it, one for each company that receives it.
 	AuthorityID string
-	Format      string // "XML", "PDF" or "P7M" (signed XML)
-	Bytes       []byte `json:"-"`
+	// AuthorityID2 is another name that an answer to it needs; "": there is none.
+	AuthorityID2 string
+	Format       string // "XML", "PDF" or "P7M" (signed XML)
+	Bytes        []byte `json:"-"`
 
 	// To is who receives it, by the numbers that the call or the document has, where
 	// the authority has called. What was asked for a company is that company's.

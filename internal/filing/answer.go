@@ -37,6 +37,7 @@ func (s *Service) Answer(ctx context.Context, caller Caller, a transaction.Answe
 	if err := s.Intake.Enter(ctx); err != nil {
 		return "", err
 	}
+	a.Date = s.db.Wall().UTC().Truncate(time.Second)
 	pack, rules, err := s.answers(ctx, caller, &a)
 	if err != nil {
 		return "", err
@@ -47,7 +48,7 @@ func (s *Service) Answer(ctx context.Context, caller Caller, a transaction.Answe
 	}
 	said, _ := json.Marshal(a.Said()) // texts always encode
 	sum := sha256.Sum256(said)
-	a.ID, a.Date = answerPrefix+a.To.OperationID+":"+hex.EncodeToString(sum[:8]), s.db.Wall().UTC().Truncate(time.Second)
+	a.ID = answerPrefix + a.To.OperationID + ":" + hex.EncodeToString(sum[:8])
 	in := answering{a: &a, pack: pack, once: rules.Once, id: id.String(), live: caller.Live, scope: caller.Scope}
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
 		operationID, err = s.storeAnswer(tx, in)

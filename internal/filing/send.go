@@ -126,6 +126,11 @@ func answered(b *batch, o *op, r country.Receipt) (again bool) {
 			remarkChain(b, o)
 		}
 		b.settle(outcome{op: o, status: Success, receipt: r, faults: r.Faults})
+	case r.Outcome == country.Rejected && r.Duplicate && o.doubtful && r.SHA256 == "":
+		// It refuses what it has: the echo of the first sending, whose answer was lost.
+		r.Outcome = country.Accepted
+		o.receipt = r
+		b.settle(outcome{op: o, status: Success, receipt: r, faults: echoed(r.Faults)})
 	case r.Outcome == country.Rejected && r.ChainBroken && b.v.lane.chained():
 		b.broken = append(b.broken, o)
 	case r.Outcome == country.Rejected:
@@ -137,6 +142,16 @@ func answered(b *batch, o *op, r country.Receipt) (again bool) {
 		b.ambiguous = append(b.ambiguous, o)
 	}
 	return false
+}
+
+// echoed says what a filing was told that was sent again after a lost answer.
+func echoed(said []fault.Fault) []fault.Fault {
+	warnings := []fault.Fault{fault.Warn("", fault.AuthorityRemark,
+		"it was sent again because the answer to it was lost; the tax authority says that it has one already, which is taken for the first")}
+	for _, f := range said {
+		warnings = append(warnings, fault.Warn(f.Field, fault.AuthorityRemark, "%s", f.Message))
+	}
+	return warnings
 }
 
 func numberUsed(r country.Receipt) fault.Fault {

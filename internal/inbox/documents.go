@@ -103,6 +103,8 @@ func soundDocument(d *country.Document) error {
 	switch {
 	case d.AuthorityID == "" || len(d.AuthorityID) > KeyBytesMax || !db.Storable(d.AuthorityID):
 		return fmt.Errorf("a received document has an id of %d bytes", len(d.AuthorityID))
+	case len(d.AuthorityID2) > KeyBytesMax || !db.Storable(d.AuthorityID2):
+		return fmt.Errorf("the received document %s has a second id of %d bytes", d.AuthorityID, len(d.AuthorityID2))
 	case len(d.Bytes) == 0 || len(d.Bytes) > country.DocumentBytesMax:
 		return fmt.Errorf("the received document %s has %d bytes; 1 to %d are taken", d.AuthorityID, len(d.Bytes), country.DocumentBytesMax)
 	case d.Format != "XML" && d.Format != "PDF" && d.Format != "P7M":

@@ -6,7 +6,7 @@
 // (transaction_counts, transaction_usage) and writes nothing else. It reads the
 // tables of others: of filing transactions, operations, bodies, filings,
 // corrections, lanes, exchanges and exchange_operations; of received the documents
-// that others sent and what they refer to. Attachments, companies
+// that others sent and what they refer to; of inbox the mailboxes of companies. Attachments, companies
 // and events it asks of their owners. Law: nothing here decides anything about an
 // operation; a ledger that is gone loses nobody a filing.
 //

@@ -19,9 +19,10 @@ import (
 func (d *Documents) Answered(ctx context.Context, scope, id string) (a transaction.Answer, err error) {
 	var status operation.Status
 	var text *string
+	var came int64
 	err = d.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT status, company_id, country, source, result FROM received WHERE client_id = $1 AND operation_id = $2",
-			scope, id).Scan(&status, &a.SupplierID, &a.Country, &a.To.Source, &text)
+		return r.Row("SELECT status, company_id, country, source, accepted_at, result FROM received WHERE client_id = $1 AND operation_id = $2",
+			scope, id).Scan(&status, &a.SupplierID, &a.Country, &a.To.Source, &came, &text)
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows):
@@ -39,7 +40,8 @@ func (d *Documents) Answered(ctx context.Context, scope, id string) (a transacti
 	if err := json.Unmarshal([]byte(*text), &said); err != nil {
 		return a, fmt.Errorf("read the result of %s: %w", id, err)
 	}
-	a.To.OperationID, a.To.AuthorityID = id, result.Text(said.AuthorityID1)
+	a.To.OperationID, a.To.At = id, db.FromMicros(came)
+	a.To.AuthorityID, a.To.AuthorityID2 = result.Text(said.AuthorityID1), result.Text(said.AuthorityID2)
 	a.To.Format, a.To.TypeCode, a.To.Number = said.DocumentFormat, said.DocumentType, result.Text(said.Number)
 	a.To.Day, _, _ = strings.Cut(said.Date, "T")
 	a.To.Currency = result.Text(said.CurrencyCode)

@@ -10,18 +10,18 @@ import (
 
 // row is a document that is to be read.
 type row struct {
-	scope       string
-	live        bool
-	media       Media
-	authorityID string
-	companyID   string // "" where the document says it
-	acceptedAt  time.Time
+	scope                     string
+	live                      bool
+	media                     Media
+	authorityID, authorityID2 string
+	companyID                 string // "" where the document says it
+	acceptedAt                time.Time
 }
 
 const (
-	rowColumns    = "client_id, live, media, authority_id, company_id, accepted_at"
+	rowColumns    = "client_id, live, media, authority_id, authority_id_2, company_id, accepted_at"
 	nameColumns   = "client_id,name,operation_id"
-	insertColumns = "operation_id,client_id,live,source,authority_id,company_id,dated_at,accepted_at,settled_at,status,media," +
+	insertColumns = "operation_id,client_id,live,source,authority_id,authority_id_2,company_id,dated_at,accepted_at,settled_at,status,media," +
 		"bytes,sha256,aside,result,due_at"
 
 	nameSQL  = "SELECT operation_id FROM received_names WHERE client_id = $1 AND name = $2"
@@ -36,7 +36,7 @@ const (
 
 func scanRow(scan func(...any) error) (w row, err error) {
 	var accepted int64
-	err = scan(&w.scope, &w.live, &w.media, &w.authorityID, &w.companyID, &accepted)
+	err = scan(&w.scope, &w.live, &w.media, &w.authorityID, &w.authorityID2, &w.companyID, &accepted)
 	w.acceptedAt = db.FromMicros(accepted)
 	return w, err
 }

@@ -24,7 +24,9 @@ type Arrival struct {
 
 	Source      string // Upload, or the endpoint that brought it
 	AuthorityID string // its name there; "" of an upload
-	CompanyID   string // to whom the source says it came; "": the document says it
+	// another name that the source gave it; "": none
+	AuthorityID2 string
+	CompanyID    string // to whom the source says it came; "": the document says it
 }
 
 // name is the source's own name of the document; "" where it has none.
@@ -112,13 +114,13 @@ func (d *Documents) setAside(tx *db.Tx, a *Arrival, file files.File, shown resul
 
 // insert stores a new operation with its original.
 func (d *Documents) insert(tx *db.Tx, a *Arrival, file files.File, shown result.Arrival) error {
-	shown.At, shown.AuthorityID = tx.Now(), a.AuthorityID
+	shown.At, shown.AuthorityID, shown.AuthorityID2 = tx.Now(), a.AuthorityID, a.AuthorityID2
 	now, processing := db.Micros(tx.Now()), shown.Status == operation.Processing
 	due, settled := any(now), any(nil)
 	if !processing {
 		due, settled = nil, now
 	}
-	err := tx.Insert(table, insertColumns, []any{shown.ID, a.Scope, a.Live, a.Source, a.AuthorityID, a.CompanyID, now, now,
+	err := tx.Insert(table, insertColumns, []any{shown.ID, a.Scope, a.Live, a.Source, a.AuthorityID, a.AuthorityID2, a.CompanyID, now, now,
 		settled, string(shown.Status), string(a.Media), file.Size, file.SHA256, !processing, result.Arrived(shown).Encode(), due})
 	if err != nil {
 		return fmt.Errorf("store a received document: %w", err)

@@ -74,7 +74,7 @@ func (d *Documents) work(ctx context.Context, l *lease.Lease[row]) error {
 
 // judge decides what becomes of a document; it writes nothing but files.
 func (d *Documents) judge(ctx context.Context, l *lease.Lease[row], crashes int64) (*outcome, error) {
-	o := &outcome{Arrival: result.Arrival{ID: l.ID, At: l.Row.acceptedAt, AuthorityID: l.Row.authorityID}}
+	o := &outcome{Arrival: result.Arrival{ID: l.ID, At: l.Row.acceptedAt, AuthorityID: l.Row.authorityID, AuthorityID2: l.Row.authorityID2}}
 	if crashes > crashMost {
 		o.aside = "the service ended each time it read the document of operation " + l.ID + "; it is given up"
 		return o.fails(fault.Fault{Code: fault.InternalError, Type: fault.General, Message: "the document could not be read"}), nil
@@ -197,7 +197,8 @@ func (d *Documents) end(ctx context.Context, l *lease.Lease[row], o *outcome) er
 	if day, err := time.Parse(time.DateOnly, doc.Day); err == nil {
 		dated = day
 	}
-	var companyID, senderID, code string
+	companyID := l.Row.companyID // what was brought and cannot be read is that company's all the same
+	var senderID, code string
 	if o.Company != nil {
 		companyID, code = o.Company.ID, o.Company.CountryCode
 	}

@@ -13,14 +13,14 @@ import (
 
 // Arrival is a document that was received, as it is shown.
 type Arrival struct {
-	ID          string
-	At          time.Time // when it came
-	Status      operation.Status
-	AuthorityID string
-	Document    *incoming.Document // nil: not read, or it cannot be
-	Company     *country.Supplier  // ours, that it was sent to; nil: nobody knows
-	Sender      *country.Supplier  // a company of the same client that sent it; nil: somebody else did
-	Faults      []fault.Fault
+	ID                        string
+	At                        time.Time // when it came
+	Status                    operation.Status
+	AuthorityID, AuthorityID2 string
+	Document                  *incoming.Document // nil: not read, or it cannot be
+	Company                   *country.Supplier  // ours, that it was sent to; nil: nobody knows
+	Sender                    *country.Supplier  // a company of the same client that sent it; nil: somebody else did
+	Faults                    []fault.Fault
 }
 
 // Arrived is the result of a received document. Amounts are those that the document states.
@@ -28,7 +28,7 @@ func Arrived(a Arrival) *Result {
 	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}, Lifecycle: []LifecycleEntry{}}
 	r.Row = Row{OperationID: a.ID, Date: Stamp(a.At), Status: a.Status, Kind: transaction.Invoice, BusinessModel: transaction.B2B,
 		Direction: Received, OperationRegime: transaction.General, Type: transaction.Full, AuthorityID1: opt(a.AuthorityID),
-		Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, a.Faults...)}
+		AuthorityID2: opt(a.AuthorityID2), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, a.Faults...)}
 	if a.Document != nil {
 		r.state(a.Document)
 	}

@@ -228,3 +228,70 @@ func TestAFrenchBuyerAnswersThroughItsPlatform(t *testing.T) {
 		return false
 	})
 }
+
+func romanianNeighbours() neighbours {
+	at := func(city string) object {
+		return object{"country_code": "RO", "province": "Cluj", "city": city, "postal_code": "400001", "address_line_1": "Strada Memorandumului 2"}
+	}
+	return neighbours{code: "RO", seller: "RO28645198", buyer: "RO14399840", authorityIDOne: true,
+		company: func(string) object {
+			return object{"company_number": "J40/1/2020", "address": at("Cluj-Napoca"), "tax_credentials": object{"refresh_token": "demo-refresh-token"}}
+		},
+		sale: object{"country_code": "RO", "currency_code": "RON", "language_code": "RO",
+			"items": []any{object{"number": 1, "name": "Scaun", "quantity": 2, "unit_price": 12100,
+				"tax_breakdowns": []any{object{"rate": 21, "regime": "VAT"}}}}},
+		customer: object{"legal_name": "Kupujący", "type": "BUSINESS", "tax_information": object{"tax_number": "RO14399840"}, "address": at("Turda")},
+	}
+}
+
+// In Romania an answer is a message to the issuer, once each, in order, whatever gets lost on the way.
+func TestARomanianBuyerAnswersThroughANAF(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
+		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
+		c := receives(t, p)
+		romanianNeighbours().sees(t, p, c)
+		document := c.awaitReceived(t, 1)[0]
+		if got := c.answers(t, 400, document, object{"status": "REJECTED"}); got.code(t) != "field_required" {
+			t.Errorf("%s", got.body)
+		}
+		var sent []string
+		for _, step := range []struct{ script, status, note string }{
+			{"drop_answer", "DISPUTED", "prea scump"}, {"unavailable", "ACCEPTED", ""}, {"pending", "PAID", ""},
+		} {
+			p.scripted(t, "ro", `{"outcome":"`+step.script+`","times":1}`)
+			ask := object{"status": step.status, "note": step.note}
+			id := c.answers(t, 202, document, ask).json(t)["operation_id"].(string)
+			r := c.outcome(t, id)
+			if r["status"] != "SUCCESS" || r["kind"] != "RESPONSE" || attachmentsOf(r)["REPORT/XML"] == nil || attachmentsOf(r)["RECEIPT/ZIP"] == nil {
+				t.Fatalf("%s: %v %v", step.script, r["status"], r["errors"])
+			}
+			if again := c.answers(t, 202, document, ask).json(t)["operation_id"]; again != id {
+				t.Errorf("the same answer is %s and %s", id, again)
+			}
+			sent = append(sent, r["tax_authority_id_1"].(string))
+		}
+		var held []string
+		for _, one := range p.book(t, "RO") {
+			if strings.HasPrefix(one.(object)["number"].(string), "RASP ") {
+				held = append(held, one.(object)["authority_id"].(string))
+			}
+		}
+		if fmt.Sprint(held) != fmt.Sprint(sent) {
+			t.Errorf("ANAF holds %v, sent were %v", held, sent)
+		}
+		p.scripted(t, "ro", `{"outcome":"reject","times":1}`)
+		refused := object{"status": "REJECTED", "note": "nu e a noastra"}
+		id := c.answers(t, 202, document, refused).json(t)["operation_id"].(string)
+		if r := c.outcome(t, id); r["status"] != "FAILURE" {
+			t.Errorf("what ANAF refuses: %v", r["status"])
+		}
+		again := c.answers(t, 202, document, refused).json(t)["operation_id"].(string)
+		if r := c.outcome(t, again); again == id || r["status"] != "SUCCESS" {
+			t.Errorf("tried again: %v %v", r["status"], r["errors"])
+		}
+		if said := c.lifecycle(t, document, 4); len(said) != 4 {
+			t.Errorf("the document says %v", said)
+		}
+	})
+}

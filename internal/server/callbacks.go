@@ -33,7 +33,7 @@ func (s *Server) takeDocuments(ctx context.Context, list []inbox.Delivery,
 	arrivals := make([]received.Arrival, len(list))
 	for i, d := range list {
 		arrivals[i] = received.Arrival{Scope: d.Scope, Live: d.Live, Media: received.Media(d.Document.Format), Bytes: d.Document.Bytes,
-			Source: d.Source, AuthorityID: d.Document.AuthorityID, CompanyID: d.CompanyID}
+			Source: d.Source, AuthorityID: d.Document.AuthorityID, AuthorityID2: d.Document.AuthorityID2, CompanyID: d.CompanyID}
 	}
 	return s.received.Bring(ctx, arrivals, with)
 }

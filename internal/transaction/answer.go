@@ -34,17 +34,19 @@ type Answer struct {
 
 // Answered is the document that is answered, as far as an answer names it.
 type Answered struct {
-	OperationID string `json:"operation_id"`
-	Source      string `json:"source"` // upload, or the endpoint that brought it
-	AuthorityID string `json:"authority_id,omitempty"`
-	Format      string `json:"format"`
-	TypeCode    string `json:"type_code"`
-	Number      string `json:"number"`
-	Day         string `json:"day"` // YYYY-MM-DD
-	Currency    string `json:"currency"`
-	Gross       int64  `json:"gross"`
-	Sender      Party  `json:"sender"`
-	Receiver    Party  `json:"receiver"`
+	OperationID  string    `json:"operation_id"`
+	Source       string    `json:"source"` // upload, or the endpoint that brought it
+	AuthorityID  string    `json:"authority_id,omitempty"`
+	AuthorityID2 string    `json:"authority_id_2,omitempty"`
+	At           time.Time `json:"at"` // when it came
+	Format       string    `json:"format"`
+	TypeCode     string    `json:"type_code"`
+	Number       string    `json:"number"`
+	Day          string    `json:"day"` // YYYY-MM-DD
+	Currency     string    `json:"currency"`
+	Gross        int64     `json:"gross"`
+	Sender       Party     `json:"sender"`
+	Receiver     Party     `json:"receiver"`
 }
 
 // Said is what the client says of it; equal answers are one.

@@ -12,7 +12,8 @@
 // work twice when somebody asks. It has no register of persons: everybody may act
 // for every company but 999999999, a refresh token that begins with demo- is good
 // for ever, and so is the access token "demo-access-token". Other refresh tokens
-// die when they are used.
+// die when they are used. Messages of buyers (RASP) name an invoice to them; there may be
+// any number.
 package anaf
 
 import (

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,6 +164,8 @@ func (a *double) list(w http.ResponseWriter, r *http.Request) {
 		of, kind := "sent/", "FACTURA TRIMISA"
 		if query.Get("filtru") == "P" {
 			of, kind = "received/", "FACTURA PRIMITA"
+		} else if query.Get("filtru") == "R" {
+			of, kind = "answers/", "MESAJ CUMPARATOR PRIMIT / MESAJ CUMPARATOR TRANSMIS"
 		}
 		for _, index := range b.Words(of + cif) {
 			var e entry
@@ -178,7 +181,7 @@ func (a *double) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	pages := (len(messages) + pageSize - 1) / pageSize
-	if filter := query.Get("filtru"); filter != "T" && filter != "P" || len(messages) == 0 || page > pages {
+	if filter := query.Get("filtru"); !slices.Contains([]string{"T", "P", "R"}, filter) || len(messages) == 0 || page > pages {
 		eroare(w, "Nu exista mesaje in intervalul selectat")
 		return
 	}

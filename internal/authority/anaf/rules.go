@@ -29,6 +29,10 @@ func read(data []byte, cif, standard string) arrival {
 		return x
 	}
 	root := doc.Root
+	if standard == standardMessage || standard == "" && root.Is(spaceMessage, "header") {
+		x.message(root)
+		return x
+	}
 	credit := root.Is(spaceCredit, "CreditNote")
 	if !credit && !root.Is(spaceInvoice, "Invoice") || standard == "UBL" && credit || standard == "CN" && !credit {
 		x.flaws = append(x.flaws, "Structura fisierului nu corespunde cu standard="+standard+" (schema)")

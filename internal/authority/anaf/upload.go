@@ -30,6 +30,7 @@ type arrival struct {
 	seller string // digits, as the document has them
 	buyer  string // likewise; "": it names none
 	number string
+	about  string // of a buyer's message: the index of the invoice
 	hash   string
 	data   []byte
 	flaws  []string
@@ -39,6 +40,7 @@ type arrival struct {
 type entry struct {
 	CIF    string    `json:"cif"`
 	Number string    `json:"number"`
+	Buyer  string    `json:"buyer,omitempty"`
 	Hash   string    `json:"hash"`
 	State  string    `json:"state"`
 	At     time.Time `json:"at"`
@@ -51,7 +53,7 @@ type entry struct {
 func (a *double) upload(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	cif, standard := query.Get("cif"), query.Get("standard")
-	if !slices.Contains([]string{"UBL", "CN"}, standard) {
+	if !slices.Contains([]string{"UBL", "CN", standardMessage}, standard) {
 		a.badRequest(w, "Valorile acceptate pentru parametrul standard sunt UBL, CN, CII sau RASP")
 		return
 	}
@@ -79,7 +81,9 @@ func (a *double) upload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := read(data, cif, standard)
-	x.judgeCall(query.Get("extern") == "DA", query.Get("autofactura") == "DA", strings.HasSuffix(r.URL.Path, "b2c"))
+	if standard != standardMessage {
+		x.judgeCall(query.Get("extern") == "DA", query.Get("autofactura") == "DA", strings.HasSuffix(r.URL.Path, "b2c"))
+	}
 	switch {
 	case a.endings.Obey(x.number, "-LIMIT", 1):
 		a.refuse(w, "S-au facut deja 1000 apeluri de upload in ultimul minut")
@@ -109,10 +113,10 @@ func (a *double) upload(w http.ResponseWriter, r *http.Request) {
 
 // take keeps an upload, and decides it unless the script or its number says later.
 func (a *double) take(b *authority.Book, x *arrival, step authority.Step) string {
-	if step.Outcome == authority.Duplicate {
+	if step.Outcome == authority.Duplicate && x.about == "" { // messages may be as many as somebody sends
 		a.plant(b, x, step)
 	}
-	e := entry{CIF: x.seller, Number: x.number, Hash: x.hash, State: working, At: a.now().UTC()}
+	e := entry{CIF: x.seller, Number: x.number, Buyer: x.buyer, Hash: x.hash, State: working, At: a.now().UTC()}
 	index := a.keep(b, x, e)
 	if step.Outcome == authority.Suspend {
 		e.Due = e.At.Add(step.Delay)
@@ -143,7 +147,7 @@ func (a *double) plant(b *authority.Book, x *arrival, step authority.Step) {
 		sum := sha256.Sum256(other.data)
 		other.hash = hex.EncodeToString(sum[:])
 	}
-	index := a.keep(b, &other, entry{CIF: x.seller, Number: x.number, Hash: other.hash, State: working, At: a.now().UTC()})
+	index := a.keep(b, &other, entry{CIF: x.seller, Number: x.number, Buyer: x.buyer, Hash: other.hash, State: working, At: a.now().UTC()})
 	a.decide(b, index, &other, authority.Step{Outcome: authority.Accept})
 }
 
@@ -151,8 +155,9 @@ func (a *double) plant(b *authority.Book, x *arrival, step authority.Step) {
 func (a *double) decide(b *authority.Book, index string, x *arrival, step authority.Step) {
 	var e entry
 	b.Load("entry/"+index, &e)
+	to := x.addressed(b)
 	e.Due, e.Errors = time.Time{}, x.flaws
-	if first, taken := b.FindKey(x.seller + "\x00" + x.number); taken {
+	if first, taken := b.FindKey(x.seller + "\x00" + x.number); taken && x.about == "" {
 		e.Errors = append(e.Errors, fmt.Sprintf("Factura a mai fost transmisa anterior cu index=%s si data incarcare=%s",
 			first.AuthorityID, first.At.Format(time.DateOnly)))
 	}
@@ -160,7 +165,14 @@ func (a *double) decide(b *authority.Book, index string, x *arrival, step author
 		e.Errors = append(e.Errors, "E: validari globale  eroare regula: BR-RO-020, respinsa de scenariul de test")
 	}
 	e.State = bad
-	if len(e.Errors) == 0 {
+	switch {
+	case len(e.Errors) > 0:
+	case x.about != "":
+		e.State = good
+		b.Register(authority.Registration{Supplier: x.seller, Number: x.number, SHA256: x.hash, AuthorityID: index, At: e.At})
+		b.AddWord("answers/"+x.seller, index)
+		b.AddWord("answers/"+to, index)
+	default:
 		e.State = good
 		b.Register(authority.Registration{Supplier: x.seller, Number: x.number, SHA256: x.hash, AuthorityID: index, At: e.At,
 			Key: x.seller + "\x00" + x.number})

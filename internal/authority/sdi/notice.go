@@ -20,6 +20,7 @@ type notice struct {
 	To       string       `json:"to,omitempty"` // CodiceDestinatario
 	Public   bool         `json:"public,omitempty"`
 	Esito    string       `json:"esito,omitempty"`
+	Text     string       `json:"text,omitempty"`   // Descrizione of it
 	Number   string       `json:"number,omitempty"` // of the invoice, and its year
 	Year     string       `json:"year,omitempty"`
 
@@ -131,9 +132,10 @@ func (n notice) outcome(w *xmltree.Writer) {
 	w.Leaf("IdentificativoSdI", n.id())
 	n.reference(w)
 	w.Leaf("Esito", n.Esito)
-	if n.Esito == sdiwire.EsitoRefused {
-		w.Leaf("Descrizione", "La fattura non corrisponde a quanto ricevuto")
+	if n.Text == "" && n.Esito == sdiwire.EsitoRefused {
+		n.Text = "La fattura non corrisponde a quanto ricevuto"
 	}
+	w.Maybe("Descrizione", n.Text)
 	w.Leaf("MessageIdCommittente", n.messageID())
 	w.End()
 }

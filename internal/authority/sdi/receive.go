@@ -98,9 +98,13 @@ func readCall(r *http.Request, body []byte) (in arrival, reason string) {
 	if in.file, err = packed.File(parts[1]); err != nil {
 		return in, err.Error()
 	}
-	sum := sha256.Sum256(in.file)
-	in.sha256 = hex.EncodeToString(sum[:])
+	in.sha256 = hashOf(in.file)
 	return in, ""
+}
+
+func hashOf(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
 }
 
 // disabled reports whether a channel may not send, and keeps the address that it names.

@@ -1,9 +1,7 @@
 package sdi
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -167,8 +165,7 @@ func (reg *registrar) register(of record, sha256 string) {
 // delivered. Another's has the number.
 func (reg *registrar) alreadyHere(of record, step authority.Step) int64 {
 	if step.Of != authority.OfOurs {
-		sum := sha256.Sum256(append([]byte("another's file\n"), reg.in.file...))
-		reg.register(of, hex.EncodeToString(sum[:]))
+		reg.register(of, hashOf(append([]byte("another's file\n"), reg.in.file...)))
 		reg.refuse(of, flawf(sdiwire.Duplicate, "%s", of.Number))
 		return of.SdI
 	}

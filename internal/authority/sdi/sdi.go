@@ -11,6 +11,9 @@
 // Law: a file name is used up by whatever came under it, and what is registered
 // is on disk with the messages about it before RiceviFile is answered.
 //
+// A public body that receives here answers its invoices by NotificaEsito: once, within 15
+// days, which is decided at once; the transmitter hears it.
+//
 // Where it calls: the address that PUT /channels/{name} gave to a channel, which
 // is named by the common name of its certificate, or the last one that a call of
 // it carried in the header SdI-Callback. GET /channel has the CA behind its own
@@ -54,7 +57,8 @@ const controlBytesMax = 1 << 16
 // double is SdI on its desk. Keys of its book: "name/" what came under a file
 // name, "of/" the numbers of an issuer in a year, "channel/" a transmitter's
 // channel, "notice/" a message that is not delivered yet, "count/" counters, "recipient/"
-// where a taxpayer receives, "file/" a file for one, until it was delivered.
+// where a taxpayer receives, "file/" a file for one, until it was delivered, "esito/" the
+// answer to an invoice by its id.
 type double struct {
 	desk *authority.Desk
 	now  func() time.Time
@@ -66,6 +70,7 @@ func New(desk *authority.Desk) http.Handler {
 	a.resume()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+sdiwire.Path, a.receive)
+	mux.HandleFunc("POST "+sdiwire.PathAnswers, a.notify)
 	mux.HandleFunc("GET "+sdiwire.Path, describe)
 	mux.HandleFunc("GET /channel", trusted)
 	mux.HandleFunc("PUT /channels/{name}", a.setChannel)

@@ -80,12 +80,16 @@ func (ch *channel) Limits() country.Limits {
 // extra is what a filing carries beyond its document. It is stored with the
 // filing, so names once used keep their meaning.
 type extra struct {
-	Rounding int64 `json:"rounding,omitempty"`
-	BySum    bool  `json:"by_sum,omitempty"`
+	SdI      string `json:"sdi,omitempty"` // of an answer: IdentificativoSdI of the invoice
+	Rounding int64  `json:"rounding,omitempty"`
+	BySum    bool   `json:"by_sum,omitempty"`
 }
 
 // Prepare writes the file and gives it its name, which is never another's.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
+	if in.Transaction.Answer != nil {
+		return answer(&in)
+	}
 	if err := country.Preparable(&in, func() []fault.Fault {
 		return unfit(&in, ch.facts)
 	}, "SdI has no document for the operation",
@@ -164,7 +168,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	if len(filings) == 0 {
 		return nil, nil
 	}
-	first, err := ch.hand(ctx, filings[0], c)
+	first, err := ch.give(ctx, filings[0], c)
 	if err != nil {
 		return nil, fmt.Errorf("handing over %s: %w", filings[0].DedupeKey, err)
 	}
@@ -175,11 +179,19 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	return receipts, nil
 }
 
+// give hands over an invoice, or an answer to one.
+func (ch *channel) give(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
+	if f.Kind == transaction.Response {
+		return ch.respond(ctx, f, c)
+	}
+	return ch.hand(ctx, f, c)
+}
+
 // Find shows SdI the same file again: it knows no question. Either it takes it
 // now, or it says that it knows the name (00002), and what it decides on the
 // first comes by itself.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
-	r, err := ch.hand(ctx, f, c)
+	r, err := ch.give(ctx, f, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.DedupeKey, err)
 	}

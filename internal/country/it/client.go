@@ -39,7 +39,7 @@ func (ch *channel) hand(ctx context.Context, f country.Filing, c country.Credent
 	if ch.at.Simulated {
 		head = append(head, sdiwire.HeaderCallback, ch.at.Callback+pathMessages)
 	}
-	reply, err := country.Request{URL: ch.address(), Header: head, Body: request(f), BytesMax: answerBytesMax}.Do(ctx, client)
+	reply, err := country.Request{URL: ch.address(sdiwire.Path), Header: head, Body: request(sdiwire.SpaceTypes, sdiwire.ElementFile, "", f), BytesMax: answerBytesMax}.Do(ctx, client)
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -66,19 +66,17 @@ func (ch *channel) client(c country.Credentials) (*http.Client, error) {
 	return ch.callers.Client(ch.at, id.TLS()), nil
 }
 
-func (ch *channel) address() string {
-	base := strings.TrimSuffix(ch.at.BaseURL, "/")
-	if strings.HasSuffix(base, sdiwire.Path) {
-		return base
-	}
-	return base + sdiwire.Path
+// address is that of a service, whether or not the operator's ends with that of RiceviFile.
+func (ch *channel) address(service string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(ch.at.BaseURL, "/"), sdiwire.Path) + service
 }
 
-// request is a file in its envelope. The types' children are unqualified.
-func request(f country.Filing) []byte {
+// request is a file in its envelope, with the id of an invoice where it is about one. The types' children are unqualified.
+func request(space, element, id string, f country.Filing) []byte {
 	w := xmltree.NewWriter(1024 + base64.StdEncoding.EncodedLen(len(f.Report)))
-	soap.Message{Version: soap.V11, Spaces: []string{"xmlns:t", sdiwire.SpaceTypes}, Body: func(w *xmltree.Writer) {
-		w.Start("t:" + sdiwire.ElementFile)
+	soap.Message{Version: soap.V11, Spaces: []string{"xmlns:t", space}, Body: func(w *xmltree.Writer) {
+		w.Start("t:" + element)
+		w.Maybe("IdentificativoSdI", id)
 		w.Leaf("NomeFile", f.DedupeKey)
 		w.Leaf("File", base64.StdEncoding.EncodeToString(f.Report))
 		w.End()
@@ -86,26 +84,34 @@ func request(f country.Filing) []byte {
 	return w.Bytes()
 }
 
-// answered reads rispostaSdIRiceviFile, plain or in MTOM.
-func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
+// said is the element of an answer of SdI's, in its envelope.
+func said(reply country.Reply, space, element string) (packed sdiwire.Packed, content *xmltree.Element, err error) {
 	if reply.Status == http.StatusUnauthorized || reply.Status == http.StatusForbidden {
-		return country.Receipt{}, country.Unidentified(fmt.Errorf("SdI does not let us in: status %d", reply.Status))
+		return packed, nil, country.Unidentified(fmt.Errorf("SdI does not let us in: status %d", reply.Status))
 	}
-	packed, err := sdiwire.Open(reply.Header.Get("Content-Type"), reply.Body)
+	packed, err = sdiwire.Open(reply.Header.Get("Content-Type"), reply.Body)
 	if err != nil {
-		return country.Receipt{}, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
+		return packed, nil, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
 	}
 	message, err := soap.Read(packed.Envelope, xmltree.Limits{Bytes: answerBytesMax})
 	switch {
 	case err != nil:
-		return country.Receipt{}, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
+		return packed, nil, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
 	case message.Fault != nil:
-		return country.Receipt{}, fmt.Errorf("status %d: %w", reply.Status, message.Fault)
-	case reply.Status != http.StatusOK || !message.Content.Is(sdiwire.SpaceTypes, sdiwire.ElementAnswer):
-		return country.Receipt{}, fmt.Errorf("status %d with something that is no answer to %s", reply.Status, sdiwire.RiceviFile)
+		return packed, nil, fmt.Errorf("status %d: %w", reply.Status, message.Fault)
+	case reply.Status != http.StatusOK || !message.Content.Is(space, element):
+		return packed, nil, fmt.Errorf("status %d with something that is no %s", reply.Status, element)
 	}
-	id, wrong := strings.TrimSpace(message.Content.Value("IdentificativoSdI")),
-		strings.TrimSpace(message.Content.Value("Errore"))
+	return packed, message.Content, nil
+}
+
+// answered reads rispostaSdIRiceviFile, plain or in MTOM.
+func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
+	_, content, err := said(reply, sdiwire.SpaceTypes, sdiwire.ElementAnswer)
+	if err != nil {
+		return country.Receipt{}, err
+	}
+	id, wrong := strings.TrimSpace(content.Value("IdentificativoSdI")), strings.TrimSpace(content.Value("Errore"))
 	switch wrong {
 	case "":
 	case sdiwire.Unavailable:
@@ -118,7 +124,7 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 	if !text.Digits(id) || len(id) > sdiwire.IDDigits || strings.Trim(id, "0") == "" {
 		return country.Receipt{}, fmt.Errorf("SdI took %s under the id %q, which is none", f.DedupeKey, id)
 	}
-	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(message.Content.Value("DataOraRicezione"))) // absent is zero
+	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(content.Value("DataOraRicezione"))) // absent is zero
 	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: f.DedupeKey, Handle: f.DedupeKey,
 		At: at, Raw: reply.Body}, nil
 }

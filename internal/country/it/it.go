@@ -95,6 +95,7 @@ func Pack() country.Pack {
 		Structured:   structured,
 		Imprint:      imprint,
 		Example:      example(),
+		CanAnswer:    canAnswer,
 	}
 }
 
@@ -154,6 +155,7 @@ func facts() country.Facts {
 			Protocol: "FatturaPA 1.2.3 through SdICoop: SOAP with client certificates, decisions by callback",
 		},
 		DeadlineDays: 12,
+		Responses:    responses(),
 		Derivations:  derivations(),
 		Obligations: []country.Obligation{
 			{Since: "2019-01-01", Whom: "invoices between businesses and to consumers, of all who are established in Italy",

@@ -60,6 +60,9 @@ func readReceived(c country.Call) ([]country.Message, country.CallReply, error) 
 		return refused(err)
 	}
 	doc := &country.Document{AuthorityID: id, Format: "XML", Bytes: file, To: addressee(file)}
+	if name := strings.TrimSpace(call.Content.Value("NomeFile")); sdiwire.Callable(name) {
+		doc.AuthorityID2 = name // an answer is named after it
+	}
 	if IsSigned(file) {
 		doc.Format = "P7M"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // channel is the sender's side of e-Factura.
@@ -187,7 +188,11 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, index string, re
 // and every archive in it that belongs to no other filing and that nobody has looked
 // into. What ANAF refused is not found, and is refused again when it is sent again.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
-	all, err := ch.sent(ctx, f.Supplier, f.PreparedAt.Add(-clocksApart), c)
+	filter, kind := filterSent, typeSent
+	if f.Kind == transaction.Response {
+		filter, kind = filterAnswers, typeAnswer
+	}
+	all, err := ch.sent(ctx, f.Supplier, filter, f.PreparedAt.Add(-clocksApart), c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
@@ -197,7 +202,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	}
 	fetched := 0
 	for _, m := range all {
-		if !digits(m.Index) || m.Type != "" && m.Type != "FACTURA TRIMISA" || others[m.Index] {
+		if !digits(m.Index) || m.Type != "" && !strings.HasPrefix(m.Type, kind) || others[m.Index] {
 			continue
 		}
 		if held, known := ch.held.Get(m.Index); known && held != f.SHA256 {

@@ -149,7 +149,7 @@ func head(words string, max int) string {
 // extra is what a filing carries beyond its document; it is stored with it, so
 // names once used keep their meaning.
 type extra struct {
-	Standard string `json:"standard"` // UBL or CN
+	Standard string `json:"standard"` // UBL, CN or RASP
 	Consumer bool   `json:"consumer,omitempty"`
 	Abroad   bool   `json:"abroad,omitempty"`
 	Own      bool   `json:"own,omitempty"` // the buyer issued it
@@ -157,6 +157,9 @@ type extra struct {
 
 // Prepare writes the invoice or the credit note.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
+	if in.Transaction.Answer != nil {
+		return answer(&in)
+	}
 	if err := country.Preparable(&in, func() []fault.Fault { return nil }, "ANAF has no document for the operation",
 		"an invoice that was filed cannot be cancelled; use a credit"); err != nil {
 		return country.Filing{}, err

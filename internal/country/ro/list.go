@@ -32,7 +32,7 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 		return nil, fmt.Errorf("listing the documents of %s: %w: ANAF's reaches back 60 days", day, country.ErrNoList)
 	}
 	// A document may be uploaded before its day begins elsewhere, and any time after.
-	sent, err := ch.sent(ctx, fiscal(s.TaxNumber), begin.AddDate(0, 0, -1), c)
+	sent, err := ch.sent(ctx, fiscal(s.TaxNumber), filterSent, begin.AddDate(0, 0, -1), c)
 	if err != nil {
 		return nil, fmt.Errorf("listing the documents of %s: %w", day, err)
 	}

@@ -13,6 +13,7 @@ const (
 	quotaStates    = "stareMesaj"
 	quotaLists     = "listaMesaje"
 	quotaDownloads = "descarcare"
+	quotaAnswers   = "RASP"
 )
 
 // quotas are ANAF's, as its answers name them: of the service a minute; of a document
@@ -24,6 +25,7 @@ func quotas() []country.Quota {
 		{Name: quotaStates, Per: day, Most: 100, Zone: zone, Alone: true},
 		{Name: quotaLists, Per: day, Most: 1500, Zone: zone},
 		{Name: quotaDownloads, Per: day, Most: 10, Zone: zone, Alone: true},
+		{Name: quotaAnswers, Per: day, Most: 1000, Zone: zone},
 	}
 }
 

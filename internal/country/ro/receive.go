@@ -12,12 +12,11 @@ import (
 // What others send to a company lies in ANAF's list of messages for 60 days (filter P), and
 // each document in an archive, as it was uploaded.
 const (
-	lookEvery    = 2 * time.Second  // at a double
-	lookPause    = 15 * time.Minute // at ANAF itself
-	lookAgain    = 2 * time.Hour    // how late ANAF may list what came
-	lookTwice    = time.Minute      // the same of a double
-	listLeast    = time.Minute
-	typeReceived = "FACTURA PRIMITA"
+	lookEvery = 2 * time.Second  // at a double
+	lookPause = 15 * time.Minute // at ANAF itself
+	lookAgain = 2 * time.Hour    // how late ANAF may list what came
+	lookTwice = time.Minute      // the same of a double
+	listLeast = time.Minute
 )
 
 // look asks for what others have sent to a company.
@@ -33,7 +32,7 @@ func look(ctx context.Context, in country.Inquiry) (country.Fetched, error) {
 	cif := fiscal(in.Supplier.TaxNumber)
 	lists := country.Lists{Span: listedFor, Least: listLeast, Again: lookTwice,
 		List: func(ctx context.Context, from, to time.Time, most int) ([]country.Listed, bool, error) {
-			return ch.received(ctx, asking{cif: cif, from: from, to: to, filter: "P", pages: 1}, most, in.Credentials)
+			return ch.received(ctx, asking{cif: cif, from: from, to: to, filter: filterReceived, pages: 1}, most, in.Credentials)
 		},
 		Get: func(ctx context.Context, l country.Listed) (country.Document, error) {
 			a, err := ch.fetch(ctx, l.Of, l.Name, in.Credentials)

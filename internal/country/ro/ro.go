@@ -74,6 +74,7 @@ func Pack() country.Pack {
 		{Name: secretMinistry, Description: "Certificate of the ministry's signature (PEM): archives are verified by it"},
 	}}
 	p.Files = country.Filed{Of: filed}
+	p.Facts.Responses, p.CanAnswer = responses(), canAnswer
 	return p
 }
 

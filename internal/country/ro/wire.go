@@ -131,7 +131,11 @@ func (ch *channel) upload(ctx context.Context, f country.Filing, c country.Crede
 	if x.Consumer {
 		service = "/uploadb2c?"
 	}
-	if err := ch.spend(ctx, quotaCalls, ""); err != nil {
+	kind := quotaCalls
+	if x.Standard == standardAnswer {
+		kind = quotaAnswers
+	}
+	if err := ch.spend(ctx, kind, f.Supplier); err != nil {
 		return "", nil, err
 	}
 	raw, err = ch.call(ctx, country.Request{URL: service + query.Encode(), Body: f.Report, BytesMax: answerBytesMax,
@@ -200,9 +204,21 @@ type listed struct {
 
 const pagesMax = 40
 
-// sent lists what ANAF has processed of a company's own since an instant. That
-// there is nothing is spelt as an error.
-func (ch *channel) sent(ctx context.Context, cif string, since time.Time, c country.Credentials) (all []message, err error) {
+// Filters of ANAF's list, and what their lines say that they are. Lines of answers are
+// said to be received and sent in one text.
+const (
+	filterSent     = "T"
+	filterReceived = "P"
+	filterAnswers  = "R"
+
+	typeSent     = "FACTURA TRIMISA"
+	typeReceived = "FACTURA PRIMITA"
+	typeAnswer   = "MESAJ CUMPARATOR"
+)
+
+// sent lists what ANAF has processed of a company's own since an instant, by one
+// of its filters. That there is nothing is spelt as an error.
+func (ch *channel) sent(ctx context.Context, cif, filter string, since time.Time, c country.Credentials) (all []message, err error) {
 	now := ch.now()
 	if oldest := now.Add(-60*24*time.Hour + time.Hour); since.Before(oldest) {
 		since = oldest
@@ -210,7 +226,7 @@ func (ch *channel) sent(ctx context.Context, cif string, since time.Time, c coun
 	if since.After(now) {
 		since = now.Add(-clocksApart) // it was prepared by a clock that is ahead
 	}
-	all, _, err = ch.messages(ctx, asking{cif, since, now, "T", pagesMax}, c)
+	all, _, err = ch.messages(ctx, asking{cif, since, now, filter, pagesMax}, c)
 	return all, err
 }
 
@@ -218,8 +234,8 @@ func (ch *channel) sent(ctx context.Context, cif string, since time.Time, c coun
 type asking struct {
 	cif      string
 	from, to time.Time
-	filter   string // T: of what it sent, P: of what it received
-	pages    int    // at most
+	filter   string
+	pages    int // at most
 }
 
 // messages reads a list; more: it has more pages.

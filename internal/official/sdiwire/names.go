@@ -48,6 +48,23 @@ func MessageName(file string, k Kind, n int) string {
 	return fmt.Sprintf("%s_%s_%03d.xml", file, k, n)
 }
 
+// AnswerName is the file name of what a buyer says of a file: its mark is three letters or digits, never twice of one file.
+func AnswerName(file, mark string) string {
+	file, _, _ = strings.Cut(file, ".")
+	return file + "_EC_" + mark + ".xml"
+}
+
+var answerForm = regexp.MustCompile(`^(.+)_EC_[A-Za-z0-9]{1,3}\.xml$`)
+
+// ParseAnswerName reads what AnswerName writes about an XML invoice.
+func ParseAnswerName(text string) (invoice string, ok bool) {
+	parts := answerForm.FindStringSubmatch(text)
+	if parts == nil {
+		return "", false
+	}
+	return parts[1] + ".xml", true
+}
+
 var messageForm = regexp.MustCompile(`^(.+)_(RC|MC|NS|NE|DT|AT)_[A-Za-z0-9]{1,5}\.xml$`)
 
 // ParseMessageName reads what MessageName writes about an invoice.

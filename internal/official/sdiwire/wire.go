@@ -85,6 +85,29 @@ const (
 	EsitoRefused  = "EC02"
 )
 
+// NotificaEsito is where a public buyer says it (SdIRiceviNotifica), once for each invoice, and what it is answered.
+const (
+	PathAnswers    = "/ricevi_notifica"
+	ActionAnswer   = "http://www.fatturapa.it/SdIRicezioneNotifiche/NotificaEsito"
+	ElementGiven   = "fileSdI" // IdentificativoSdI, NomeFile, File; in SpaceReceiving
+	ElementDecided = "rispostaSdINotificaEsito"
+	RootEsito      = "NotificaEsitoCommittente" // in SpacePublicMessages
+	RootUnfit      = "ScartoEsitoCommittente"
+
+	AnswerRefused     = "ES00" // with a ScartoEsitoCommittente
+	AnswerTaken       = "ES01"
+	AnswerUnavailable = "ES02" // nothing was taken
+
+	EsitoMalformed    = "EN00"
+	EsitoInadmissible = "EN01" // too late, or there is an answer already
+)
+
+// Limits of what a public buyer says.
+const (
+	EsitoTextMax = 255 // characters of Descrizione
+	EsitoDays    = 15  // after the invoice was received; then it counts as accepted (decorrenza termini)
+)
+
 // Zone is in which days of the list of checks begin.
 const Zone = "Europe/Rome"
 

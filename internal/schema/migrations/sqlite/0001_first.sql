@@ -643,6 +643,7 @@ CREATE INDEX inbox_mailboxes_due ON inbox_mailboxes (due_at) WHERE due_at IS NOT
 CREATE INDEX inbox_mailboxes_key ON inbox_mailboxes (mailbox, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_mailboxes_node ON inbox_mailboxes (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX inbox_mailboxes_endpoint ON inbox_mailboxes (endpoint, failures);
+CREATE INDEX inbox_mailboxes_company ON inbox_mailboxes (client_id, company_id);
 
 -- Owner: filing.
 
@@ -1266,6 +1267,7 @@ CREATE TABLE received (
     live         BOOLEAN NOT NULL,
     source       TEXT    NOT NULL,            -- upload, or the endpoint that brought it: CC.live or CC.test
     authority_id TEXT    NOT NULL,            -- the source's own name of it; '' of an upload
+    authority_id_2 TEXT  NOT NULL DEFAULT '', -- another name that the source gave it
     company_id   TEXT    NOT NULL,            -- ours, that it was sent to; '' while nobody knows
     sender_id    TEXT    NOT NULL DEFAULT '', -- the company of the same client that sent it, if one did
     sender_key   TEXT    NOT NULL DEFAULT '', -- who sent it: tax number or name, as they are compared
@@ -1292,6 +1294,7 @@ CREATE INDEX received_client ON received (client_id, due_at) WHERE due_at IS NOT
 CREATE INDEX received_node ON received (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX received_by_client ON received (client_id, operation_id);
 CREATE INDEX received_by_number ON received (client_id, number);
+CREATE INDEX received_failed ON received (client_id, company_id, operation_id) WHERE status = 'FAILURE';
 
 -- What keeps a document from being taken twice: the SHA-256 of its bytes, and the source's own name of it for a company.
 -- Never forgotten.
