@@ -248,7 +248,7 @@ func TestLooksThatNAVRefusesSayWhy(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	page := o.through(func([]byte) []byte { return []byte("<html>" + http.StatusText(504) + "</html>") })
+	page := o.through(func([]byte) []byte { return []byte("<html>" + http.StatusText(http.StatusGatewayTimeout) + "</html>") })
 	if got, err := o.buying(page, "", recent); err == nil || errors.Is(err, country.ErrCredentials) || got.Cursor != "" {
 		t.Errorf("a page: %q %v", got.Cursor, err)
 	}
