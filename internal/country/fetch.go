@@ -57,6 +57,9 @@ type Inquiry struct {
 	Limit       int    // messages, or documents, at most
 
 	From time.Time // of received documents: what came before is left out
+	// Stored answers which documents of the company are here already, by their
+	// [Document].AuthorityID; nil: none is known to be.
+	Stored func(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
 // Fetched is what a look has brought.
@@ -281,12 +284,27 @@ func (l Listed) compare(o Listed) int {
 	return cmp.Or(l.At.Compare(o.At), strings.Compare(l.Name, o.Name))
 }
 
+// mark is where a list goes on behind it.
+func (l Listed) mark() string { return l.At.UTC().Format(time.RFC3339Nano) + "|" + l.Name }
+
+// stored answers which of a list are here already.
+func (in Inquiry) stored(ctx context.Context, list []Listed) (map[string]bool, error) {
+	if in.Stored == nil || len(list) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(list))
+	for n := range list {
+		names[n] = list[n].Name
+	}
+	return in.Stored(ctx, names)
+}
+
 // Lists are the looks of a pack whose authority lists what came by when it came, and
 // gives each document by itself.
 //
 // Failure policy: an authority may list something later than the instant under which it
-// does: a list that was read to its end is read again from Again before it, and what was
-// brought is nothing. A time with more in it than one look may bring is halved until it
+// does: a list that was read to its end is read again from Again before it, and what is
+// stored is not got again, since authorities count downloads. A time with more in it than one look may bring is halved until it
 // has less; within the shortest one documents are told apart by their names. Whatever is
 // listed and cannot be got fails the look: it is never gone over.
 type Lists struct {
@@ -331,10 +349,18 @@ func (l Lists) Look(ctx context.Context, in Inquiry, now time.Time) (got Fetched
 	if err != nil {
 		return got, err
 	}
+	list = slices.DeleteFunc(list, func(one Listed) bool { // it was brought, or the next list has it
+		return began && one.compare(after) <= 0 || to.Before(now) && !one.At.Before(to)
+	})
+	stored, err := in.stored(ctx, list)
+	if err != nil {
+		return got, err
+	}
 	whole, size, asked := true, 0, 0
 	for _, one := range list {
-		if began && one.compare(after) <= 0 || to.Before(now) && !one.At.Before(to) {
-			continue // it was brought, or the next list has it
+		if stored[one.Name] {
+			mark.After = one.mark()
+			continue
 		}
 		end, limited := ctx.Deadline()
 		if asked > 0 && (asked == in.Limit || size > DocumentsBytesMax-DocumentBytesMax || limited && time.Until(end) < getTimeMin) {
@@ -350,13 +376,13 @@ func (l Lists) Look(ctx context.Context, in Inquiry, now time.Time) (got Fetched
 			d.AuthorityID = one.Name
 			got.Documents, size = append(got.Documents, d), size+len(d.Bytes)
 		}
-		mark.After = one.At.UTC().Format(time.RFC3339Nano) + "|" + one.Name
+		mark.After = one.mark()
 	}
 	switch {
 	case !whole:
 		got.More = true
 	case to.Before(now): // it goes on behind the end of this list
-		mark.After, got.More = to.UTC().Format(time.RFC3339Nano)+"|", true
+		mark.After, got.More = Listed{At: to}.mark(), true
 	default:
 		if end := now.Add(-l.Again); end.After(mark.At) {
 			mark.At = end

@@ -17,6 +17,7 @@ type shelf struct {
 	shown int
 	lists int
 	lost  string
+	got   int
 
 	others string
 }
@@ -35,6 +36,7 @@ func (s *shelf) list(_ context.Context, from, to time.Time, most int) (list []co
 }
 
 func (s *shelf) get(_ context.Context, l country.Listed) (country.Document, error) {
+	s.got++
 	switch l.Name {
 	case s.lost:
 		return country.Document{}, errors.New("it is not there")
@@ -99,6 +101,49 @@ func TestListsBringEveryDocumentOnce(t *testing.T) {
 				t.Errorf("the mark is %q, want %q", cursor, want)
 			}
 		})
+	}
+}
+
+// What is stored is not got again: the looks of an overlap cost the authority a list and nothing else.
+func TestListsGetWhatIsNotStored(t *testing.T) {
+	t.Parallel()
+	s, now := &shelf{shown: 20}, begin.AddDate(0, 0, 1)
+	for n := range 50 {
+		s.all = append(s.all, country.Listed{At: now.Add(-time.Duration(n+1) * time.Second), Name: fmt.Sprintf("d%02d", n)})
+	}
+	here := map[string]bool{}
+	in := country.Inquiry{Limit: 10, From: begin, Stored: func(_ context.Context, ids []string) (map[string]bool, error) {
+		stored := map[string]bool{}
+		for _, id := range ids {
+			stored[id] = here[id]
+		}
+		return stored, nil
+	}}
+	lists := country.Lists{Span: 35 * 24 * time.Hour, Least: time.Second, Again: time.Hour, List: s.list, Get: s.get}
+	walk := func() {
+		for more := true; more; {
+			got, err := lists.Look(t.Context(), in, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range got.Documents {
+				here[d.AuthorityID] = true
+			}
+			in.Cursor, more = got.Cursor, got.More
+		}
+	}
+	walk()
+	s.all = append(s.all, country.Listed{At: now.Add(-30 * time.Minute), Name: "late"})
+	walk()
+	if len(here) != 51 || s.got != 51 {
+		t.Errorf("%d documents came, %d were got; want 51 of each", len(here), s.got)
+	}
+	in.Stored = func(context.Context, []string) (map[string]bool, error) {
+		return nil, errors.New("the database is away")
+	}
+	in.Cursor = country.Mark{At: now.Add(-5 * time.Second)}.String()
+	if got, err := lists.Look(t.Context(), in, now); err == nil || got.Cursor != "" {
+		t.Errorf("a look that cannot know what is stored ended with %q, %v", got.Cursor, err)
 	}
 }
 

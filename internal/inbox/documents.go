@@ -62,6 +62,11 @@ func (i *Inbox) wanted(m *mailbox, f *country.Fetch, in *country.Inquiry) bool {
 		if in.From.Before(m.since) {
 			in.Cursor = ""
 		}
+		if i.cfg.Stored != nil {
+			in.Stored = func(ctx context.Context, ids []string) (map[string]bool, error) {
+				return i.cfg.Stored(ctx, m.of, m.at.String(), ids)
+			}
+		}
 	}
 	return f.Wants(in.Supplier)
 }

@@ -66,7 +66,7 @@ func receiving(t *testing.T, d *db.DB, every time.Duration) (*fetching, *taker) 
 	f := buildFetchingOf(t, d, func(f *fetching) {
 		f.pack.Fetch = nil
 		f.pack.Receive = &country.Receive{Fetch: &country.Fetch{Look: f.office.look, Every: every}}
-	}, func(c *inbox.Config) { c.TakeDocuments = k.take })
+	}, func(c *inbox.Config) { c.TakeDocuments, c.Stored = k.take, k.stored })
 	return f, k
 }
 
@@ -137,6 +137,49 @@ func TestTheMarkMovesWithTheDocumentsAndNeverWithoutThem(t *testing.T) {
 			t.Errorf("%d documents are taken", k.count())
 		}
 	})
+}
+
+// A look can ask which documents of its company are here already, so that it need not get them again.
+func TestALookKnowsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f, k := receiving(t, d, time.Millisecond)
+		got := make(chan int, 100)
+		all := shelf(7, 7)
+		f.office.set("A", func(ctx context.Context, in country.Inquiry) (country.Fetched, error) {
+			stored, err := in.Stored(ctx, []string{"d0", "d6", "d7"})
+			select {
+			case got <- len(stored):
+			default: // enough is known
+			}
+			if err != nil || len(stored) > 0 {
+				return country.Fetched{Cursor: in.Cursor}, err
+			}
+			return all(ctx, in)
+		})
+		company := f.receiver("c1", "A", "2026-01-01")
+		f.run()
+		for _, want := range []int{0, 2} {
+			if n := <-got; n != want {
+				t.Errorf("%d of three are stored, want %d", n, want)
+			}
+		}
+		if k.count() != 7 || k.got[company+"/d0"] == nil {
+			t.Errorf("%d documents are taken", k.count())
+		}
+	})
+}
+
+func (k *taker) stored(_ context.Context, of country.Mailbox, source string, ids []string) (map[string]bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stored := map[string]bool{}
+	for _, id := range ids {
+		if k.got[of.SupplierID+"/"+id] != nil && source == "XX.test" {
+			stored[id] = true
+		}
+	}
+	return stored, nil
 }
 
 func (k *taker) tries() int {

@@ -88,6 +88,9 @@ type Config struct {
 	// the write that stores them, with the operation of each and how many were new. The
 	// write may run twice. Nil: no documents are taken.
 	TakeDocuments func(ctx context.Context, list []Delivery, with func(tx *db.Tx, operations []string, fresh int) error) error
+	// Stored answers which documents of a company are here already, by their source's
+	// names. Nil: none is known to be, and all that is listed is got.
+	Stored func(ctx context.Context, of country.Mailbox, source string, ids []string) (map[string]bool, error)
 	// Grant takes what a browser brings back from a person's visit. A state that is
 	// not known is fault.NotFound, one that was used fault.Conflict, one whose time
 	// is over fault.Expired. Nil: 404.

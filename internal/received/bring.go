@@ -11,6 +11,29 @@ import (
 	"tributary/internal/files"
 )
 
+// Stored answers which documents of a source and a company are here already, by their names there.
+func (d *Documents) Stored(ctx context.Context, scope, source, companyID string, ids []string) (stored map[string]bool, err error) {
+	names, idOf := make([]string, len(ids)), make(map[string]string, len(ids))
+	for n, id := range ids {
+		a := Arrival{Source: source, AuthorityID: id, CompanyID: companyID}
+		names[n] = a.name()
+		idOf[names[n]] = id
+	}
+	stored = map[string]bool{}
+	err = d.db.Read(ctx, func(r db.Reader) error {
+		found, err := db.Collect(r, func(scan func(...any) error) (name string, err error) { return name, scan(&name) },
+			"SELECT name FROM received_names WHERE client_id = $1 AND "+d.db.In("name", "$2"), scope, db.Strings(names))
+		for _, name := range found {
+			stored[idOf[name]] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for stored documents: %w", err)
+	}
+	return stored, nil
+}
+
 // Bring stores documents of a source in one write, together with what follows from it:
 // with is called in that write with the operation of each document, in order, and how
 // many were not here before. Nothing is stored where it fails. The write may run twice.

@@ -66,6 +66,29 @@ func (k *taking) count(query string, args ...any) (n int) {
 	return n
 }
 
+// What is here is known by its source's name and its company, so that it need not be got again.
+func TestWhatIsStoredIsKnownByItsName(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		k := open(t, d)
+		if _, err := k.bring(paper("1", "a"), paper("2", "b")); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(scope, source, company string) map[string]bool {
+			stored, err := k.docs.Stored(t.Context(), scope, source, company, []string{"2", "3", "1"})
+			filingtest.Must(t, err)
+			return stored
+		}
+		if got := ask(client, "XX.test", "company"); len(got) != 2 || !got["1"] || !got["2"] {
+			t.Errorf("stored are %v, want 1 and 2", got)
+		}
+		if n := len(ask("another", "XX.test", "company")) + len(ask(client, "XX.live", "company")) + len(ask(client, "XX.test", "another")); n != 0 {
+			t.Errorf("%d are those of another client, source or company", n)
+		}
+	})
+}
+
 // Each document of a look is one operation, in the look's order; the same look again brings nothing. One id of two companies is
 // two names, the same bytes are one document, and other bytes under an id are kept aside.
 func TestWhatASourceBringsIsOneOperationEach(t *testing.T) {

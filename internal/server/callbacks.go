@@ -23,7 +23,7 @@ import (
 func (s *Server) buildInbox(context.Context) (err error) {
 	s.inbox, err = inbox.New(inbox.Config{DB: s.db, Atlas: s.atlas, Endpoints: s.endpoints, Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy, SimulatorsFrom: s.cfg.SimulatorsFrom, Companies: s.company, Alerts: s.alerts,
-		HandleMessage: s.service.HandleMessage, TakeDocuments: s.takeDocuments, Grant: s.company.Returned})
+		HandleMessage: s.service.HandleMessage, TakeDocuments: s.takeDocuments, Stored: s.storedDocuments, Grant: s.company.Returned})
 	return err
 }
 
@@ -36,6 +36,11 @@ func (s *Server) takeDocuments(ctx context.Context, list []inbox.Delivery,
 			Source: d.Source, AuthorityID: d.Document.AuthorityID, AuthorityID2: d.Document.AuthorityID2, CompanyID: d.CompanyID}
 	}
 	return s.received.Bring(ctx, arrivals, with)
+}
+
+// storedDocuments answers which documents of a company's mailbox are here already.
+func (s *Server) storedDocuments(ctx context.Context, of country.Mailbox, source string, ids []string) (map[string]bool, error) {
+	return s.received.Stored(ctx, of.Scope, source, of.SupplierID, ids)
 }
 
 // CallbacksURL is the address of the listener for authorities, or "".
