@@ -36,6 +36,7 @@ type pgEngine struct {
 	cols  columnTypes
 	peers *peers
 
+	hosts    hosts
 	cluster  cluster
 	readRole atomic.Pointer[string] // with which clients read; nil: there are no roles
 	// Connections are kept apart by who needs them, so that many slow reads of

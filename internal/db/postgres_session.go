@@ -33,6 +33,7 @@ func (e *pgEngine) prepareSessions() {
 		conn.ConnectTimeout = pgConnectTimeout
 	}
 	conn.DialFunc = dialServer
+	conn.LookupFunc = e.hosts.lookup(conn.LookupFunc)
 	conn.RuntimeParams["application_name"] = "tributary"
 	wanted := conn.ValidateConnect // target_session_attrs
 	conn.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
@@ -44,7 +45,11 @@ func (e *pgEngine) prepareSessions() {
 		if err := e.settle(ctx, c, pgUse{statement: pgStatementFor}); err != nil {
 			return err
 		}
-		return e.cluster.admit(ctx, c)
+		if err := e.cluster.admit(ctx, c); err != nil {
+			return err
+		}
+		e.hosts.used(c.Conn().RemoteAddr())
+		return nil
 	}
 }
 
@@ -73,6 +78,10 @@ func (e *pgEngine) settle(ctx context.Context, c *pgconn.PgConn, use pgUse) erro
 func (e *pgEngine) newPool(ctx context.Context, use pgUse) (*pgxpool.Pool, error) {
 	cfg := e.cfg.Copy()
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = use.conns, 0, 0
+	cfg.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+		e.hosts.order(conn)
+		return nil
+	}
 	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { return e.settle(ctx, c.PgConn(), use) }
 	cfg.AfterRelease = func(c *pgx.Conn) bool {
 		c.PgConn().CustomData()[usedAt] = time.Now()
@@ -110,8 +119,7 @@ func (e *pgEngine) lookAround(ctx context.Context) {
 		return
 	}
 	seen := map[string]bool{}
-	for _, at := range append([]*pgconn.FallbackConfig{{Host: e.cfg.ConnConfig.Host, Port: e.cfg.ConnConfig.Port,
-		TLSConfig: e.cfg.ConnConfig.TLSConfig}}, e.cfg.ConnConfig.Fallbacks...) {
+	for _, at := range servers(e.cfg.ConnConfig) {
 		where := fmt.Sprint(at.Host, " ", at.Port)
 		if seen[where] {
 			continue // the same host without TLS
@@ -127,7 +135,9 @@ func (e *pgEngine) lookAround(ctx context.Context) {
 
 // session opens a connection of its own, beside the pools.
 func (e *pgEngine) session(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.ConnectConfig(ctx, e.cfg.ConnConfig.Copy())
+	conn := e.cfg.ConnConfig.Copy()
+	e.hosts.order(conn)
+	return pgx.ConnectConfig(ctx, conn)
 }
 
 // dialServer connects so that a machine which vanished without a word is

@@ -146,7 +146,10 @@ func (m *Member) leads() bool {
 }
 
 // told is a member as Patroni tells of it.
-type told struct{ Name, Role, State string }
+type told struct {
+	Name, Role, State string
+	Timeline          int
+}
 
 func (c *Cluster) state() []told {
 	client := http.Client{Timeout: 2 * time.Second}
@@ -165,18 +168,20 @@ func (c *Cluster) state() []told {
 	return nil
 }
 
-// Whole waits until all members run and a standby is synchronous again.
+// Whole waits until one member leads and the others follow it, one of them synchronously. A member that follows says
+// "streaming"; one that says "running" on an old timeline is what is remembered of a leader that was killed.
 func (c *Cluster) Whole() {
 	c.t.Helper()
 	c.until("every member runs again, one as synchronous standby", func() bool {
-		running, synchronous := 0, false
+		following, synchronous, timelines := 0, false, map[int]bool{}
 		for _, m := range c.state() {
-			if m.State == "running" || m.State == "streaming" {
-				running++
+			if m.State == "streaming" {
+				following++
 			}
 			synchronous = synchronous || m.Role == "sync_standby"
+			timelines[m.Timeline] = true
 		}
-		return running == len(c.members) && synchronous && c.Leader() != nil
+		return following == len(c.members)-1 && synchronous && len(timelines) == 1 && c.Leader() != nil
 	})
 }
 
