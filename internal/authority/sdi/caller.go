@@ -177,17 +177,27 @@ func frame(m sdiwire.Message, n notice, name string, text []byte) (contentType s
 		w.Start("ns2:"+m.Element, "xmlns:ns2", sdiwire.SpaceTypes)
 		w.Leaf("IdentificativoSdI", n.id())
 		w.Leaf("NomeFile", name)
-		if packed {
-			w.Start("File")
-			w.Raw([]byte(sdiwire.Include))
-			w.End()
-		} else {
-			w.Leaf("File", base64.StdEncoding.EncodeToString(text))
-		}
+		writeFile(w, text, packed)
 		w.End()
 	}}.WriteTo(w)
+	return finished(w, text, packed)
+}
+
+// writeFile writes a call's file, or where it follows as a part of its own.
+func writeFile(w *xmltree.Writer, file []byte, packed bool) {
+	if !packed {
+		w.Leaf("File", base64.StdEncoding.EncodeToString(file))
+		return
+	}
+	w.Start("File")
+	w.Raw([]byte(sdiwire.Include))
+	w.End()
+}
+
+// finished is a call's type and body.
+func finished(w *xmltree.Writer, file []byte, packed bool) (contentType string, body []byte) {
 	if packed {
-		return sdiwire.Pack(w.Bytes(), text, "text/xml")
+		return sdiwire.Pack(w.Bytes(), file, "text/xml")
 	}
 	return soap.V11.ContentType(""), w.Bytes()
 }

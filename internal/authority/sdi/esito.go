@@ -2,7 +2,6 @@ package sdi
 
 import (
 	"encoding/base64"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,14 +33,8 @@ func esitoKey(id string) string { return "esito/" + id }
 
 // notify serves NotificaEsito of SdIRiceviNotifica.
 func (a *double) notify(w http.ResponseWriter, r *http.Request) {
-	who, err := authority.ClientCertificate(r)
-	if err != nil || who == nil {
-		http.Error(w, "a client certificate is needed", http.StatusForbidden) // SdI ends the handshake
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, controlBytesMax))
-	if err != nil {
-		http.Error(w, "the call is too large or broke off", http.StatusRequestEntityTooLarge)
+	who, body := called(w, r, controlBytesMax)
+	if who == nil {
 		return
 	}
 	in, reason := readEsito(r, body)
@@ -55,7 +48,7 @@ func (a *double) notify(w http.ResponseWriter, r *http.Request) {
 	}
 	in.read()
 	var queued []notice
-	err = a.desk.Write(func(b *authority.Book) { queued = queue(b, a.hear(b, &in, turn.Steps[0])...) })
+	err := a.desk.Write(func(b *authority.Book) { queued = queue(b, a.hear(b, &in, turn.Steps[0])...) })
 	if err != nil {
 		failed(w, "the book cannot be written")
 		return

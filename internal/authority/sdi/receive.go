@@ -2,6 +2,7 @@ package sdi
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"io"
 	"net/http"
@@ -23,16 +24,25 @@ type arrival struct {
 	flaws   []flaw
 }
 
-// receive serves RiceviFile.
-func (a *double) receive(w http.ResponseWriter, r *http.Request) {
+// called is who calls, by its certificate, and the body. Without who the call is answered.
+func called(w http.ResponseWriter, r *http.Request, bytesMax int64) (who *x509.Certificate, body []byte) {
 	who, err := authority.ClientCertificate(r)
 	if err != nil || who == nil {
 		http.Error(w, "a client certificate is needed", http.StatusForbidden) // SdI ends the handshake
-		return
+		return nil, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, bytesMax))
 	if err != nil {
 		http.Error(w, "the call is too large or broke off", http.StatusRequestEntityTooLarge)
+		return nil, nil
+	}
+	return who, body
+}
+
+// receive serves RiceviFile.
+func (a *double) receive(w http.ResponseWriter, r *http.Request) {
+	who, body := called(w, r, bodyBytesMax)
+	if who == nil {
 		return
 	}
 	in, reason := readCall(r, body)
@@ -56,7 +66,7 @@ func (a *double) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	var id int64
 	var queued []notice
-	err = a.desk.Write(func(b *authority.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		reg := registrar{book: b, in: &in, at: a.now()}
 		id = reg.take(turn.Steps)
 		queued = queue(b, reg.notices...)

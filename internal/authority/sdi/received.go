@@ -42,21 +42,12 @@ func (n notice) deliver(file []byte) (contentType string, body []byte) {
 		w.Start("ns2:"+sdiwire.ElementReceived, "xmlns:ns2", sdiwire.SpaceReceiving)
 		w.Leaf("IdentificativoSdI", n.id())
 		w.Leaf("NomeFile", n.File)
-		if packed {
-			w.Start("File")
-			w.Raw([]byte(sdiwire.Include))
-			w.End()
-		} else {
-			w.Leaf("File", base64.StdEncoding.EncodeToString(file))
-		}
+		writeFile(w, file, packed)
 		w.Leaf("NomeFileMetadati", sdiwire.MessageName(n.File, "MT", 1))
 		w.Leaf("Metadati", base64.StdEncoding.EncodeToString(about))
 		w.End()
 	}}.WriteTo(w)
-	if packed {
-		return sdiwire.Pack(w.Bytes(), file, "text/xml")
-	}
-	return soap.V11.ContentType(""), w.Bytes()
+	return finished(w, file, packed)
 }
 
 // metadata is SdI's file about an invoice that it delivers.
