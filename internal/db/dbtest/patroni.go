@@ -168,20 +168,20 @@ func (c *Cluster) state() []told {
 	return nil
 }
 
-// Whole waits until one member leads and the others follow it, one of them synchronously. A member that follows says
-// "streaming"; one that says "running" on an old timeline is what is remembered of a leader that was killed.
+// Whole waits until one member leads and the others follow it, one of them synchronously. A member that runs on an old
+// timeline is what is remembered of a leader that was killed.
 func (c *Cluster) Whole() {
 	c.t.Helper()
 	c.until("every member runs again, one as synchronous standby", func() bool {
-		following, synchronous, timelines := 0, false, map[int]bool{}
+		running, synchronous, timelines := 0, false, map[int]bool{}
 		for _, m := range c.state() {
-			if m.State == "streaming" {
-				following++
+			if m.State == "running" || m.State == "streaming" {
+				running++
 			}
 			synchronous = synchronous || m.Role == "sync_standby"
 			timelines[m.Timeline] = true
 		}
-		return following == len(c.members)-1 && synchronous && len(timelines) == 1 && c.Leader() != nil
+		return running == len(c.members) && synchronous && len(timelines) == 1 && c.Leader() != nil
 	})
 }
 
