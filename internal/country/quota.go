@@ -14,8 +14,8 @@ type Quota struct {
 	Per  time.Duration // at most a day
 	Most int64         // as the authority has it; a tenth is kept back
 	Zone string        // IANA, whose midnight begins a day; "": UTC
-	// Alone says that a subject is one document: where its calls are used up it waits
-	// by itself, and the company goes on.
+	// Alone says that others need no such call: its subject is one document, or it looks for lost answers. What does need it
+	// waits by itself where it is used up, and the company goes on.
 	Alone bool
 }
 

@@ -23,7 +23,8 @@ func quotas() []country.Quota {
 	return []country.Quota{
 		{Name: quotaCalls, Per: time.Minute, Most: 1000},
 		{Name: quotaStates, Per: day, Most: 100, Zone: zone, Alone: true},
-		{Name: quotaLists, Per: day, Most: 1500, Zone: zone},
+		// Filing reads lists only for uploads whose answer was lost: those wait, and what has not been sent goes on.
+		{Name: quotaLists, Per: day, Most: 1500, Zone: zone, Alone: true},
 		{Name: quotaDownloads, Per: day, Most: 10, Zone: zone, Alone: true},
 		{Name: quotaAnswers, Per: day, Most: 1000, Zone: zone},
 	}

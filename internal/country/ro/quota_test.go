@@ -107,3 +107,32 @@ func TestALostUploadIsLookedForAmongThoseOfNobody(t *testing.T) {
 		}
 	})
 }
+
+// Lists are read for uploads whose answer was lost. Where they are used up those wait; what has not been sent goes on.
+func TestUsedUpListsStopNoUpload(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	at.Meter = func(_ context.Context, q country.Quota, subject string) error {
+		if q.Name != "listaMesaje" {
+			return nil
+		}
+		return &country.Exhausted{Quota: q.Name, Subject: subject, Until: time.Now().Add(time.Hour), Alone: q.Alone}
+	}
+	ch := open(t, at)
+	lost := packtest.Prepared(t, ch, now(invoice("L-1")))
+	if _, err := send(t, ch, lost); err != nil {
+		t.Fatal(err)
+	}
+	var used *country.Exhausted
+	if found, err := ch.Find(t.Context(), lost, credentials()); !errors.As(err, &used) || !used.Alone {
+		t.Errorf("%+v %v", found, err)
+	}
+	g := packtest.Prepared(t, ch, now(invoice("L-2")))
+	r, err := send(t, ch, g)
+	if err == nil {
+		r, err = ch.Poll(t.Context(), g, r, credentials())
+	}
+	if err != nil || r.Outcome != country.Accepted {
+		t.Errorf("%+v %v", r, err)
+	}
+}
