@@ -131,6 +131,7 @@ func (e *pgEngine) lookAround(ctx context.Context) {
 			_ = c.Close(ctx) // it was only for looking
 		}
 	}
+	e.hosts.last.Store(nil) // who was looked at last is not who is used
 }
 
 // session opens a connection of its own, beside the pools.

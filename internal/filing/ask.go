@@ -35,10 +35,8 @@ func poll(ctx context.Context, b *batch) error {
 		r, err = r.Bounded(), country.BoundedError(err)
 		cancel()
 		b.record(exchange.Call{Verb: "poll", At: began, Operations: []string{o.ID}, Receipts: []country.Receipt{r}, Err: err, Traffic: country.TrafficOf(call)})
-		used := b.v.exhausted(err)
 		switch {
-		case used != nil:
-			o.notBefore = b.v.now().Add(used.Until.Sub(b.v.s.db.Wall()))
+		case b.v.spent(o, err):
 			b.pending = append(b.pending, o)
 		case errors.Is(err, country.ErrCredentials):
 			b.v.pause(err)
@@ -197,7 +195,7 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 		case errors.Is(err, country.ErrNotAskable):
 			o.unasked = true
 			unknown = append(unknown, o)
-		case b.v.exhausted(err) != nil:
+		case b.v.spent(o, err):
 			unknown = append(unknown, o)
 		case errors.Is(err, country.ErrCredentials):
 			b.v.pause(err)

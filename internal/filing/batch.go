@@ -144,7 +144,10 @@ func (v *visit) stayUnknown(ctx context.Context, ops []*op) error {
 	return v.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
 			// A ladder of its own: one filing that cannot be found must not hold up its lane.
-			due, doubt := any(db.Micros(now.Add(v.s.Pause(max(1, o.tries))))), ""
+			due, doubt := any(db.Micros(maxTime(now.Add(v.s.Pause(max(1, o.tries))), o.notBefore))), ""
+			if o.notBefore.After(now) {
+				doubt = string(fault.AuthorityWait)
+			}
 			if v.lane.ordered() {
 				due = db.Micros(chainDue(o))
 			}

@@ -47,6 +47,15 @@ func (v *visit) exhausted(err error) *country.Exhausted {
 	return used
 }
 
+// spent reports whether the authority grants no more calls about a filing, which waits until it does.
+func (v *visit) spent(o *op, err error) bool {
+	used := v.exhausted(err)
+	if used != nil {
+		o.notBefore = v.now().Add(used.Until.Sub(v.s.db.Wall()))
+	}
+	return used != nil
+}
+
 // callsNobody reports whether nothing of the lane can need a call: filing is the
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.

@@ -2,8 +2,10 @@ package filing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +103,51 @@ func TestADocumentWhoseCallsAreUsedUpWaitsAlone(t *testing.T) {
 		n.Succeeds(n.File(invoice(officeCode, supplier, "other")))
 		time.Sleep(19 * time.Hour)
 		n.Succeeds(slow)
+		n.Stop()
+	})
+}
+
+// Where the calls that look for lost answers are used up, what was lost waits until more are granted and is asked about once
+// then; what has not been sent goes on.
+func TestALostAnswerThatNobodyMayLookForWaitsAlone(t *testing.T) {
+	t.Parallel()
+	lists := country.Quota{Name: "lists", Per: 24 * time.Hour, Most: 1, Alone: true}
+	o := newOffice(country.ByNumber)
+	o.Habits.Batch = 1
+	s := o.Setup()
+	looks := 0
+	s.Packs[0].Connect = func(at country.Endpoint) (country.Channel, error) {
+		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+			r := o.Take(f)
+			if strings.HasPrefix(f.Number, "N-lost") {
+				return country.Receipt{}, errors.New("the answer is lost")
+			}
+			return r, nil
+		}
+		o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
+			looks++
+			if err := at.Spend(context.Background(), lists, ""); err != nil {
+				return country.Receipt{}, fmt.Errorf("looking: %w", err)
+			}
+			return o.Held(f), nil
+		}
+		return o, nil
+	}
+	virtual(t, s, func(t *testing.T, n *node) {
+		supplier := n.Supplier(officeCode, "s1")
+		n.Start()
+		n.Succeeds(n.File(invoice(officeCode, supplier, "lost1")))
+		lost := n.File(invoice(officeCode, supplier, "lost2"))
+		time.Sleep(6 * time.Hour)
+		if r := n.Show(lost); r.Status != filing.Processing || !slices.Contains(codesOf(r), fault.AuthorityWait) {
+			t.Errorf("%s %v", r.Status, r.Errors)
+		}
+		n.Succeeds(n.File(invoice(officeCode, supplier, "other")))
+		same(t, "looks before more are granted", looks, 2)
+		time.Sleep(19 * time.Hour)
+		n.Succeeds(lost)
+		same(t, "looks", looks, 3)
+		same(t, "documents", len(o.Registered()), 3)
 		n.Stop()
 	})
 }
