@@ -323,6 +323,9 @@ type Filing struct {
 	Extra       []byte   // what the pack needs at Send beyond Report; opaque to the caller
 	PreparedAt  time.Time
 	Late        bool
+	// LostAt is set for Find alone, by this process's clock: what a channel began to read of
+	// the authority before does not tell whether it has the filing. Zero: nothing that was read does.
+	LostAt time.Time `json:"-"`
 
 	Effect *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
 	// corrections of several originals: what it takes from each, in the order of Draft.Shares; none: its shares

@@ -190,6 +190,8 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 			unknown = append(unknown, o)
 			continue
 		}
+		asked := b.v.now()
+		o.filing.LostAt = b.v.readAfter(o)
 		r, err := find(ctx, b, o)
 		switch {
 		case errors.Is(err, country.ErrNotAskable):
@@ -203,7 +205,7 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 		case err != nil:
 			b.v.failed(err)
 			unknown = append(unknown, o)
-		case r.Outcome == country.Absent && b.v.now().Before(o.sentAt.Add(b.v.lane.limits.VisibleAfter)):
+		case r.Outcome == country.Absent && asked.Before(o.sentAt.Add(b.v.lane.limits.VisibleAfter)):
 			later = append(later, o)
 		case r.Outcome == country.Absent:
 			o.told = true
@@ -226,6 +228,15 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 		return nil, err
 	}
 	return resend, lookLater(ctx, b, later)
+}
+
+// readAfter is from when on what is read of the authority tells that it does not have a
+// filing: the call was over then, and where it should be shown by now it was shown.
+func (v *visit) readAfter(o *op) time.Time {
+	if shown := v.now().Sub(o.sentAt.Add(v.lane.limits.VisibleAfter)); shown >= 0 {
+		return maxTime(v.lostAt, time.Now().Add(-shown))
+	}
+	return v.lostAt
 }
 
 // forgiveSilence takes back the failure that a call without an answer counted,
@@ -252,6 +263,7 @@ func resolveLost(ctx context.Context, b *batch) error {
 	if len(b.ambiguous) == 0 {
 		return nil
 	}
+	b.v.lostAt = time.Now()
 	lost, err := askHeld(ctx, b)
 	if err != nil {
 		return err

@@ -354,6 +354,72 @@ func TestNotFoundIsBelievedAfterTheAuthoritysDelay(t *testing.T) {
 	}
 }
 
+// A channel that reads once for many lost answers sends nothing again that the authority took: neither what the
+// authority did not show yet when it was read, nor what was sent after that.
+func TestAReadingTellsOnlyOfWhatWasLostBeforeIt(t *testing.T) {
+	t.Parallel()
+	const documents = 12
+	for _, visible := range []time.Duration{0, 10 * time.Minute} {
+		o := newOffice(country.ByNumber)
+		o.Habits.VisibleAfter, o.Habits.Batch = visible, 1
+		taken, over, sent := map[string]time.Time{}, map[string]time.Time{}, map[string]int{}
+		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+			time.Sleep(20 * time.Second)
+			if sent[f.Number]++; sent[f.Number] > 1 {
+				return o.Take(f), nil
+			}
+			if !strings.HasSuffix(f.Number, "0") { // these never arrived
+				o.Take(f)
+				taken[f.Number] = time.Now()
+			}
+			over[f.Number] = time.Now()
+			return country.Receipt{}, errLine
+		}
+		var readAt time.Time
+		var shown map[string]bool
+		finds, readings := 0, 0
+		o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
+			if f.LostAt.Before(over[f.Number]) {
+				t.Errorf("%s was lost at %s, in its call", f.Number, f.LostAt)
+			}
+			if finds++; readAt.IsZero() || readAt.Before(f.LostAt) {
+				readings++
+				readAt, shown = time.Now(), map[string]bool{}
+				for number, at := range taken {
+					shown[number] = time.Since(at) >= visible*9/10
+				}
+			}
+			found := shown[f.Number]
+			time.Sleep(40 * time.Second)
+			if !found {
+				return country.Receipt{Outcome: country.Absent}, nil
+			}
+			return o.Held(f), nil
+		}
+		virtual(t, o.Setup(), func(t *testing.T, n *node) {
+			supplier := n.Supplier(officeCode, "s1")
+			var ids []string
+			for i := range documents {
+				ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+			}
+			n.Start()
+			time.Sleep(6 * time.Hour)
+			for _, id := range ids {
+				n.Succeeds(id)
+			}
+			n.Stop()
+		})
+		for number, times := range sent {
+			if again := strings.HasSuffix(number, "0"); times > 1 != again {
+				t.Errorf("shown after %s: %s was sent %d times", visible, number, times)
+			}
+		}
+		if visible > 0 && readings >= finds {
+			t.Errorf("%d readings for %d lookups", readings, finds)
+		}
+	}
+}
+
 // An authority without an address is one that cannot be reached.
 func TestFortyEightHoursWithoutAnAddress(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,7 @@ type visit struct {
 	lease  *lease.Lease[laneState]
 
 	held      *hold.Hold            // why nothing may be filed; nil: it may
+	lostAt    time.Time             // when it began, or lost an answer after that: no filing of the lane was in a call then
 	spoken    map[adoption.Key]bool // of the documents that wait, those that this visit has given to an operation
 	left      bool                  // the lane was given back together with the outcomes
 	leaveRoom func()                // gives the node's room back; nil: the batch in work holds none
@@ -114,7 +115,7 @@ type visit struct {
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
-	v := &visit{s: s, lease: lease, lane: lane{at: row.Place},
+	v := &visit{s: s, lease: lease, lostAt: time.Now(), lane: lane{at: row.Place},
 		health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, acted: row.credentials}}
 	v.health.wait = v.asked(row.askedUntil)
 	return v

@@ -22,6 +22,7 @@ type channel struct {
 	now      func() time.Time
 	held     country.Memory[string, string] // hashes of what an index holds that is not ours to ask for again: it never changes
 	read     country.Memory[string, archived]
+	lists    listings
 }
 
 func connect(at country.Endpoint) (*channel, error) {
@@ -33,7 +34,7 @@ func connect(at country.Endpoint) (*channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &channel{at: at, base: base, ministry: ministry, now: time.Now}, nil
+	return &channel{at: at, base: base, ministry: ministry, now: time.Now, lists: listings{known: country.Memory[string, *listing]{Max: listingsMax}}}, nil
 }
 
 const (
@@ -184,7 +185,8 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, index string, re
 	return refused, nil
 }
 
-// Find looks an upload up whose answer was lost: ANAF's list since it was made,
+// Find looks an upload up whose answer was lost: ANAF's list since it was made, which
+// lookups of a company share,
 // and every archive in it that belongs to no other filing and that nobody has looked
 // into. What ANAF refused is not found, and is refused again when it is sent again.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
@@ -192,7 +194,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	if f.Kind == transaction.Response {
 		filter, kind = filterAnswers, typeAnswer
 	}
-	all, err := ch.sent(ctx, f.Supplier, filter, f.PreparedAt.Add(-clocksApart), c)
+	all, err := ch.sentSince(ctx, f, filter, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}

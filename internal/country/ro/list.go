@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tributary/internal/country"
@@ -14,6 +15,59 @@ import (
 
 // listedFor is how far back ANAF's list reaches.
 const listedFor = 59 * 24 * time.Hour
+
+// listingsMax are the companies whose lists are kept: up to 20,000 lines each.
+const listingsMax = 8
+
+// listings are the lists that were read last, one of a company and filter. A list has a
+// page of 500 lines and a company 1,500 calls a day: were it read for each upload whose
+// answer was lost, a process that ends with many of them would use up the day.
+type listings struct {
+	mu    sync.Mutex
+	known country.Memory[string, *listing]
+}
+
+// listing is one of them. Whoever holds its turn reads it and changes it.
+type listing struct {
+	turn      chan struct{}
+	from      time.Time // it tells of what was uploaded since
+	readAt    time.Time // when reading it began
+	documents []message
+}
+
+func (l *listings) of(key string) *listing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, ok := l.known.Get(key)
+	if !ok {
+		one = &listing{turn: make(chan struct{}, 1)}
+		l.known.Put(key, one)
+	}
+	return one
+}
+
+// sentSince lists what ANAF has of a company since a filing was prepared, from the last
+// reading where that tells of it.
+func (ch *channel) sentSince(ctx context.Context, f country.Filing, filter string, c country.Credentials) ([]message, error) {
+	l := ch.lists.of(f.Supplier + "/" + filter)
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another's list of %s: %w", f.Supplier, context.Cause(ctx))
+	}
+	defer func() { <-l.turn }()
+	from := f.PreparedAt.Add(-clocksApart).Truncate(time.Minute)
+	if tells := !f.LostAt.IsZero() && !l.readAt.Before(f.LostAt) && !l.from.After(from); tells {
+		return l.documents, nil
+	}
+	begun := time.Now()
+	all, err := ch.sent(ctx, f.Supplier, filter, from, c)
+	if err != nil {
+		return nil, err
+	}
+	l.from, l.readAt, l.documents = from, begun, all
+	return all, nil
+}
 
 // archived is a document of an archive with its day: neither ever changes.
 type archived struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +107,67 @@ func TestALostUploadIsLookedForAmongThoseOfNobody(t *testing.T) {
 			t.Errorf("after %d downloads: %+v %v", fetched, found, err)
 		}
 	})
+}
+
+// One reading of the list is enough for all uploads that were lost before it; what was lost
+// later, or was prepared before it begins, is looked for in another.
+func TestLostUploadsOfACompanyShareAList(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	var mu sync.Mutex
+	lists := 0
+	at.Meter = func(_ context.Context, q country.Quota, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if q.Name == "listaMesaje" {
+			lists++
+		}
+		return nil
+	}
+	ch := open(t, at)
+	var lost []country.Filing
+	for i := range 6 {
+		f := packtest.Prepared(t, ch, now(invoice(fmt.Sprintf("S-%d", i))))
+		if _, err := send(t, ch, f); err != nil {
+			t.Fatal(err)
+		}
+		lost = append(lost, f)
+	}
+	find := func(f country.Filing, want country.Outcome) {
+		found, err := ch.Find(t.Context(), f, credentials())
+		if err != nil || found.Outcome != want {
+			t.Errorf("%s: %+v %v", f.Number, found, err)
+		}
+	}
+	since := time.Now()
+	var all sync.WaitGroup
+	for _, f := range lost {
+		f.LostAt = since
+		all.Go(func() { find(f, country.Accepted) })
+	}
+	all.Wait()
+	if lists != 1 {
+		t.Errorf("%d lists for %d uploads", lists, len(lost))
+	}
+	older := lost[0]
+	older.LostAt, older.PreparedAt = since, older.PreparedAt.Add(-time.Hour)
+	find(older, country.Accepted)
+	if lists != 2 {
+		t.Errorf("%d lists after one for an earlier day", lists)
+	}
+	late := packtest.Prepared(t, ch, now(invoice("S-99")))
+	late.LostAt = since // it was not: nobody has sent it
+	find(late, country.Absent)
+	if _, err := send(t, ch, late); err != nil {
+		t.Fatal(err)
+	}
+	late.LostAt = time.Now()
+	find(late, country.Accepted)
+	late.LostAt = time.Time{}
+	find(late, country.Accepted)
+	if lists != 4 {
+		t.Errorf("%d lists after what was lost later, and one that nobody dates", lists)
+	}
 }
 
 // Lists are read for uploads whose answer was lost. Where they are used up those wait; what has not been sent goes on.
