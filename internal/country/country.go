@@ -324,7 +324,7 @@ type Filing struct {
 	PreparedAt  time.Time
 	Late        bool
 	// LostAt is set for Find alone, by this process's clock: what a channel began to read of
-	// the authority before does not tell whether it has the filing. Zero: nothing that was read does.
+	// the authority before does not tell whether it has the filing. Zero: it is read anew.
 	LostAt time.Time `json:"-"`
 
 	Effect *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to

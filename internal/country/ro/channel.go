@@ -22,7 +22,7 @@ type channel struct {
 	now      func() time.Time
 	held     country.Memory[string, string] // hashes of what an index holds that is not ours to ask for again: it never changes
 	read     country.Memory[string, archived]
-	lists    listings
+	lists    *listings
 }
 
 func connect(at country.Endpoint) (*channel, error) {
@@ -34,7 +34,7 @@ func connect(at country.Endpoint) (*channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &channel{at: at, base: base, ministry: ministry, now: time.Now, lists: listings{known: country.Memory[string, *listing]{Max: listingsMax}}}, nil
+	return &channel{at: at, base: base, ministry: ministry, now: time.Now, lists: newListings(at.Real())}, nil
 }
 
 const (

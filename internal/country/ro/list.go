@@ -19,12 +19,28 @@ const listedFor = 59 * 24 * time.Hour
 // listingsMax are the companies whose lists are kept: up to 20,000 lines each.
 const listingsMax = 8
 
-// listings are the lists that were read last, one of a company and filter. A list has a
-// page of 500 lines and a company 1,500 calls a day: were it read for each upload whose
-// answer was lost, a process that ends with many of them would use up the day.
+// A list has pages of 500 lines, and a company has 1,500 of them a day. Uploads whose
+// answers are lost one after another wait for a reading that serves all of them: at ANAF
+// no more pages are read than a day grants, however many are lost.
+const (
+	pageLines     = 500
+	pagePauseReal = time.Minute
+	pagePause     = 2 * time.Second // at a double
+)
+
+// listings are the lists that were read last, one of a company and filter.
 type listings struct {
+	pause time.Duration // after each page of a list
 	mu    sync.Mutex
 	known country.Memory[string, *listing]
+}
+
+func newListings(real bool) *listings {
+	l := &listings{pause: pagePause, known: country.Memory[string, *listing]{Max: listingsMax}}
+	if real {
+		l.pause = pagePauseReal
+	}
+	return l
 }
 
 // listing is one of them. Whoever holds its turn reads it and changes it.
@@ -32,8 +48,12 @@ type listing struct {
 	turn      chan struct{}
 	from      time.Time // it tells of what was uploaded since
 	readAt    time.Time // when reading it began
+	wanted    time.Time // since when the next reading tells, for those who wait for it; zero: nobody does
+	readUntil time.Time // when reading it ended
 	documents []message
 }
+
+func (l *listing) pages() int { return 1 + len(l.documents)/pageLines }
 
 func (l *listings) of(key string) *listing {
 	l.mu.Lock()
@@ -60,12 +80,18 @@ func (ch *channel) sentSince(ctx context.Context, f country.Filing, filter strin
 	if tells := !f.LostAt.IsZero() && !l.readAt.Before(f.LostAt) && !l.from.After(from); tells {
 		return l.documents, nil
 	}
+	if l.wanted.IsZero() || from.Before(l.wanted) {
+		l.wanted = from
+	}
 	begun := time.Now()
-	all, err := ch.sent(ctx, f.Supplier, filter, from, c)
+	if next := l.readUntil.Add(time.Duration(l.pages()) * ch.lists.pause); begun.Before(next) && !f.LostAt.IsZero() {
+		return nil, &country.Exhausted{Quota: quotaLists, Subject: f.Supplier, Until: next, Alone: true}
+	}
+	all, err := ch.sent(ctx, f.Supplier, filter, l.wanted, c)
 	if err != nil {
 		return nil, err
 	}
-	l.from, l.readAt, l.documents = from, begun, all
+	l.from, l.readAt, l.readUntil, l.documents, l.wanted = l.wanted, begun, time.Now(), all, time.Time{}
 	return all, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
+	"tributary/internal/country/ro"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/lifecycle"
@@ -151,6 +152,13 @@ func TestLostUploadsOfACompanyShareAList(t *testing.T) {
 	}
 	older := lost[0]
 	older.LostAt, older.PreparedAt = since, older.PreparedAt.Add(-time.Hour)
+	var wait *country.Exhausted
+	if found, err := ch.Find(t.Context(), older, credentials()); !errors.As(err, &wait) || !wait.Alone || !wait.Until.After(since) || lists != 1 {
+		t.Errorf("%d lists, none of them after a pause: %+v %v", lists, found, err)
+	}
+	lost[1].LostAt = since
+	find(lost[1], country.Accepted) // what was read tells of it
+	ch = ro.Unhurried(ch)
 	find(older, country.Accepted)
 	if lists != 2 {
 		t.Errorf("%d lists after one for an earlier day", lists)
