@@ -3,9 +3,11 @@
 // It owns the table authority_quotas: how many calls of a kind were taken in a
 // window, by all nodes. What is granted is the pack's to say ([country.Quota]).
 //
-// A node takes calls in blocks, one statement for a tenth of what is granted, and
-// gives single ones out of its memory. Failure policy: what a node has taken counts as
-// used, whether it was or not: after a crash less is called than allowed, never more.
+// A node takes calls in blocks, one statement for what is granted in a second, and
+// gives single ones out of its memory; of a day's calls it takes each by itself, because
+// a node that is started ten times a day must not use it up. Failure policy: what a node
+// has taken counts as used, whether it was or not: after a crash less is called than
+// allowed, never more.
 // A tenth is kept back for calls that others make, and for clocks that differ.
 package quota
 
@@ -21,8 +23,10 @@ import (
 	"tributary/internal/operation"
 )
 
-// shares is into how many blocks a window's calls are parted; one is kept back.
-const shares = 10
+const (
+	keptBack = 10          // one call of so many
+	ahead    = time.Second // a node takes what is granted in this time
+)
 
 // forgottenAtOnce is how many windows that are over go with each that begins.
 const forgottenAtOnce = 20
@@ -86,8 +90,8 @@ func (q *Quotas) spend(ctx context.Context, k key, of country.Quota) error {
 
 // take takes a block from the store.
 func (q *Quotas) take(ctx context.Context, k key, of country.Quota, from, to time.Time) error {
-	size := max(1, of.Most/shares)
-	most := max(1, of.Most-of.Most/shares)
+	size := max(1, of.Most*int64(ahead)/int64(of.Per))
+	most := max(1, of.Most-of.Most/keptBack)
 	var granted int64
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		var used int64

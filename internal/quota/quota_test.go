@@ -66,13 +66,13 @@ func TestNodesShareWhatIsGranted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := one(t, first, "SELECT used FROM authority_quotas"); n != 60 {
+		if n := one(t, first, "SELECT used FROM authority_quotas"); n != 50 {
 			t.Errorf("%d calls are taken for 50", n)
 		}
-		again := quota.New(second).Clock(clock).Of(at) // b ended with five of its block
+		again := quota.New(second).Clock(clock).Of(at) // b ended
 		left, until := calls(t, again, day, "1")
-		if rest, _ := calls(t, a, day, "1"); left != 30 || rest != 5 {
-			t.Errorf("%d and %d calls are left instead of 30 and 5", left, rest)
+		if rest, _ := calls(t, a, day, "1"); left != 40 || rest != 0 {
+			t.Errorf("%d and %d calls are left instead of 40 and none", left, rest)
 		}
 		if want := time.Date(2026, 11, 19, 0, 0, 0, 0, bucharest); !until.Equal(want) {
 			t.Errorf("until %s instead of %s", until, want)
@@ -93,7 +93,34 @@ func TestNodesShareWhatIsGranted(t *testing.T) {
 	})
 }
 
-// A thousand calls of a minute cost the store ten statements, and what is used up none.
+// A node that is started again and again loses nothing of a day's calls, and of a minute's
+// what is granted in a second.
+func TestStartsUseNothingUp(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	now := time.Date(2026, 11, 18, 12, 0, 30, 0, time.UTC)
+	for _, q := range []struct {
+		country.Quota
+		lives, left int
+	}{
+		{country.Quota{Name: "day", Per: 24 * time.Hour, Most: 1500}, 50, 1300},
+		{country.Quota{Name: "minute", Per: time.Minute, Most: 1200}, 4, 1000},
+	} {
+		life := func() country.Meter {
+			return quota.New(d).Clock(func() time.Time { return now }).Of(country.Environment{Code: "RO"})
+		}
+		for range q.lives {
+			if err := life()(t.Context(), q.Quota, "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left, _ := calls(t, life(), q.Quota, "1"); left != q.left {
+			t.Errorf("%d of %s are left instead of %d", left, q.Name, q.left)
+		}
+	}
+}
+
+// A thousand calls of a minute cost the store sixty statements, and what is used up none.
 func TestCallsAreTakenInBlocks(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
@@ -105,8 +132,8 @@ func TestCallsAreTakenInBlocks(t *testing.T) {
 	if n != 900 || more != 0 || !until.Equal(now.Add(30*time.Second)) {
 		t.Errorf("%d and %d calls until %s", n, more, until)
 	}
-	if used := one(t, d, "SELECT used FROM authority_quotas"); used != 900 {
-		t.Errorf("%d are taken", used)
+	if used := one(t, d, "SELECT used FROM authority_quotas"); used != 57*16 {
+		t.Errorf("%d are taken, not 57 blocks", used)
 	}
 	few := country.Quota{Name: "few", Per: time.Minute, Most: 3}
 	if n, _ := calls(t, spend, few, ""); n != 3 {

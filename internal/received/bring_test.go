@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/files"
 	"tributary/internal/filing/filingtest"
+	"tributary/internal/incoming"
 	"tributary/internal/leaks"
 	"tributary/internal/received"
 	"tributary/internal/secret"
@@ -33,12 +34,18 @@ type taking struct {
 
 func open(t *testing.T, d *db.DB) *taking {
 	t.Helper()
+	return reading(t, d, "mem://", nil)
+}
+
+// reading is where documents are brought to and read in a way of the test's own.
+func reading(t *testing.T, d *db.DB, at string, read func([]byte) (*incoming.Document, error)) *taking {
+	t.Helper()
 	n := filingtest.NewNode(t, d, filingtest.Setup{Packs: filingtest.Variants()})
-	store, err := files.OpenStore(t.Context(), files.Config{DB: d, URL: "mem://", BaseURL: "https://api.example.test", Alerts: n.Alerts,
+	store, err := files.OpenStore(t.Context(), files.Config{DB: d, URL: at, BaseURL: "https://api.example.test", Alerts: n.Alerts,
 		SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: slog.New(slog.DiscardHandler)})
 	filingtest.Must(t, err)
 	return &taking{t, d, received.New(received.Config{DB: d, Companies: n.Companies, Files: store, Hooks: n.Hooks, Alerts: n.Alerts,
-		Log: slog.New(slog.DiscardHandler)})}
+		Log: slog.New(slog.DiscardHandler), Read: read})}
 }
 
 func paper(id, text string) received.Arrival {

@@ -11,7 +11,8 @@
 // FAILURE, and the operator is told; so it is with a document that is addressed to no company of the client.
 //
 // Failure policy: the file is kept before the commit that names it; reading is leased work that writes nothing but its
-// outcome, so a process that dies has read nothing. A document that ends processes is given up after three of them.
+// outcome, so a process that dies has read nothing. What was read when a process ended is read alone from then on, and
+// given up after three of them: those that were beside it go on.
 // A document that cannot be read ends in FAILURE with its original kept; uploaded again it is read again, under the
 // same operation, because a company may have been onboarded and a reader may have learned. SUCCESS stays.
 package received
@@ -20,6 +21,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"tributary/internal/alert"
@@ -64,17 +66,23 @@ type Config struct {
 
 // Documents takes and reads what is received. It is safe for concurrent use.
 type Documents struct {
-	cfg Config
-	db  *db.DB
-	log *slog.Logger
+	cfg   Config
+	db    *db.DB
+	log   *slog.Logger
+	alone sync.RWMutex  // held whole by who reads a document that was in work when a process ended
+	large chan struct{} // held by who reads a large one
 }
 
 // New makes it ready; [Documents.Run] reads.
-func New(cfg Config) *Documents { return &Documents{cfg: cfg, db: cfg.DB, log: cfg.Log} }
+func New(cfg Config) *Documents {
+	return &Documents{cfg: cfg, db: cfg.DB, log: cfg.Log, large: make(chan struct{}, largeMost)}
+}
 
 const (
 	table     = "received"
-	readsMax  = 2 // at a time on one node: a document of 20 MiB takes some hundred when it is read
+	readsMax  = 8 // at a time on one node, most of them waiting for a disk
+	largeMost = 2 // of which so many large ones: a document of 20 MiB takes some hundred when it is read
+	largeSize = 1 << 20
 	retryOwn  = 5 * time.Second
 	waitMax   = time.Hour // longer than any pause here
 	crashMost = 3
@@ -93,6 +101,23 @@ func (d *Documents) Run(ctx context.Context) error {
 			}
 		}}
 	return pump.Run(ctx)
+}
+
+// room waits until a document may be read beside the others, or alone.
+func (d *Documents) room(w *row) (leave func()) {
+	if w.crashes > 0 {
+		d.alone.Lock()
+		return d.alone.Unlock
+	}
+	d.alone.RLock()
+	if w.bytes < largeSize {
+		return d.alone.RUnlock
+	}
+	d.large <- struct{}{}
+	return func() {
+		<-d.large
+		d.alone.RUnlock()
+	}
 }
 
 // Depth is how much there is to read.

@@ -16,10 +16,11 @@ type row struct {
 	authorityID, authorityID2 string
 	companyID                 string // "" where the document says it
 	acceptedAt                time.Time
+	bytes, crashes            int64
 }
 
 const (
-	rowColumns    = "client_id, live, media, authority_id, authority_id_2, company_id, accepted_at"
+	rowColumns    = "client_id, live, media, authority_id, authority_id_2, company_id, accepted_at, bytes, crashes"
 	nameColumns   = "client_id,name,operation_id"
 	insertColumns = "operation_id,client_id,live,source,authority_id,authority_id_2,company_id,dated_at,accepted_at,settled_at,status,media," +
 		"bytes,sha256,aside,result,due_at"
@@ -36,7 +37,7 @@ const (
 
 func scanRow(scan func(...any) error) (w row, err error) {
 	var accepted int64
-	err = scan(&w.scope, &w.live, &w.media, &w.authorityID, &w.authorityID2, &w.companyID, &accepted)
+	err = scan(&w.scope, &w.live, &w.media, &w.authorityID, &w.authorityID2, &w.companyID, &accepted, &w.bytes, &w.crashes)
 	w.acceptedAt = db.FromMicros(accepted)
 	return w, err
 }

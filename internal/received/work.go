@@ -40,6 +40,7 @@ type outcome struct {
 
 // work reads a document and stores what it says.
 func (d *Documents) work(ctx context.Context, l *lease.Lease[row]) error {
+	defer d.room(&l.Row)()
 	var crashes int64
 	err := d.db.Write(ctx, func(tx *db.Tx) error {
 		if err := l.Guard(tx); err != nil {
