@@ -180,9 +180,16 @@ type Endpoint struct {
 	Callback string   // the address below which the authority reaches us; empty: it cannot
 }
 
-// Names answers which of the names that an authority gave to documents are those of
-// other filings of ours than this one.
-type Names func(ctx context.Context, operationID string, names []string) (others map[string]bool, err error)
+// Names are those that an authority gave to our documents.
+type Names interface {
+	// Others answers which of them are those of other filings of ours than this one.
+	Others(ctx context.Context, operationID string, names []string) (others map[string]bool, err error)
+
+	// Belongs keeps that a name is that of the filing with these bytes, where the company
+	// of this one has such a filing whose answer was lost: it is another's from then on,
+	// and nobody looks behind it again, also after a restart.
+	Belongs(ctx context.Context, operationID, name, sha256 string) error
+}
 
 // Credentials are a supplier's secrets, opened for one signing or one call.
 // Failure policy: nothing of this type is logged, stored or returned.

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,33 +55,6 @@ func Find(tx *db.Tx, at country.Environment, of country.Mailbox, handle string) 
 		return "", fmt.Errorf("look for the filing %q: %w", handle, err)
 	}
 	return operationID, nil
-}
-
-// Names answers channels that go through an authority's list which of its names other
-// filings than theirs have.
-func Names(d *db.DB) func(at country.Environment) country.Names {
-	text := "SELECT handle FROM filing_handles WHERE country = $1 AND live = $2 AND operation_id <> $3 AND " + d.In("handle", "$4")
-	return func(at country.Environment) country.Names {
-		return func(ctx context.Context, operationID string, names []string) (map[string]bool, error) {
-			others := map[string]bool{}
-			err := d.Read(ctx, func(r db.Reader) error {
-				rows, err := r.Query(text, at.Code, bool(at.Live), operationID, db.Strings(names))
-				if err != nil {
-					return err
-				}
-				return rows.Each(func(scan func(...any) error) error {
-					var name string
-					err := scan(&name)
-					others[name] = true
-					return err
-				})
-			})
-			if err != nil {
-				return nil, fmt.Errorf("look for the filings of %d names: %w", len(names), err)
-			}
-			return others, nil
-		}
-	}
 }
 
 // Addressee is the operation that a message speaks of, as it stands.

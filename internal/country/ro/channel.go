@@ -203,6 +203,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
 	fetched := 0
+	var unread error // of an archive that is not given any more today; it may be this one's
 	for _, m := range all {
 		if !digits(m.Index) || m.Type != "" && !strings.HasPrefix(m.Type, kind) || others[m.Index] {
 			continue
@@ -214,15 +215,34 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 			return country.Receipt{}, fmt.Errorf("finding %s: there is more to look through", f.Number)
 		}
 		a, err := ch.fetch(ctx, m.ID, m.Index, c)
+		if used := new(country.Exhausted); errors.As(err, &used) && used.Quota == quotaDownloads {
+			unread = err
+			continue
+		}
 		if err != nil {
 			return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 		}
 		if a.holds(f) == f.SHA256 {
 			return accepted(country.Receipt{}, f, a, m.ID), nil
 		}
-		ch.held.Put(m.Index, country.SHA256(a.content))
+		if err := ch.belongs(ctx, f, a); err != nil {
+			return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
+		}
+	}
+	if unread != nil {
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, unread)
 	}
 	return country.Receipt{Outcome: country.Absent}, nil
+}
+
+// belongs remembers what an archive holds that is not the one looked for.
+func (ch *channel) belongs(ctx context.Context, f country.Filing, a archive) error {
+	sum := country.SHA256(a.content)
+	ch.held.Put(a.index, sum)
+	if ch.at.Names == nil {
+		return nil
+	}
+	return ch.at.Names.Belongs(ctx, f.OperationID, a.index, sum)
 }
 
 // others are the indexes in a list under which other filings of ours were uploaded.
@@ -234,7 +254,7 @@ func (ch *channel) others(ctx context.Context, f country.Filing, all []message) 
 	for i, m := range all {
 		indexes[i] = m.Index
 	}
-	return ch.at.Names(ctx, f.OperationID, indexes)
+	return ch.at.Names.Others(ctx, f.OperationID, indexes)
 }
 
 // told is ANAF's text with the name of its rule, or of its kind, in front.

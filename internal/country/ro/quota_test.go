@@ -110,6 +110,91 @@ func TestALostUploadIsLookedForAmongThoseOfNobody(t *testing.T) {
 	})
 }
 
+// known are names that a store would keep, by the hashes of filings whose answers were lost.
+type known struct {
+	lost  map[string]string // operations by hash
+	names map[string]string // operations by name
+}
+
+func (k known) Others(_ context.Context, operationID string, names []string) (map[string]bool, error) {
+	others := map[string]bool{}
+	for _, name := range names {
+		of := k.names[name]
+		others[name] = of != "" && of != operationID
+	}
+	return others, nil
+}
+
+func (k known) Belongs(_ context.Context, _, name, sha256 string) error {
+	k.names[name] = k.lost[sha256]
+	return nil
+}
+
+// Processes that are killed again and again, each with another lost upload to look for, use up no archive of one that
+// they may not look for yet; and where one is used up the others are looked into all the same.
+func TestManyProcessesUseUpNoArchive(t *testing.T) {
+	t.Parallel()
+	_, at := beside(t)
+	keeps := known{map[string]string{}, map[string]string{}}
+	at.Names = keeps
+	fetched, refused := map[string]int{}, ""
+	at.Meter = func(_ context.Context, q country.Quota, subject string) error {
+		if q.Name != "descarcare" {
+			return nil
+		}
+		if subject == refused {
+			return &country.Exhausted{Quota: q.Name, Subject: subject, Until: time.Now().Add(time.Hour), Alone: q.Alone}
+		}
+		fetched[subject]++
+		return nil
+	}
+	lose := func(ch country.Channel, number string) country.Filing {
+		f := packtest.Prepared(t, ch, now(invoice(number)))
+		f.OperationID = "op-" + number
+		if _, err := send(t, ch, f); err != nil {
+			t.Fatal(err)
+		}
+		keeps.lost[f.SHA256] = f.OperationID
+		return f
+	}
+	find := func(ch country.Channel, f country.Filing) string {
+		found, err := ch.Find(t.Context(), f, credentials())
+		if err != nil || found.Outcome != country.Accepted {
+			t.Errorf("%s: %+v %v", f.Number, found, err)
+		}
+		keeps.names[found.AuthorityID1] = f.OperationID // its handle is kept with its receipt
+		return found.AuthorityID2
+	}
+	suspect := lose(open(t, at), "P-0")
+	for i := range 12 {
+		ch := open(t, at)
+		find(ch, lose(ch, fmt.Sprintf("P-%d", i+1)))
+	}
+	if first := find(open(t, at), suspect); fetched[first] != 2 {
+		t.Errorf("the archive of the first was fetched %d times", fetched[first])
+	}
+	stranger := lose(open(t, at), "P-98")
+	delete(keeps.lost, stranger.SHA256) // another program's
+	own := lose(open(t, at), "P-99")
+	refused = find(open(t, at), stranger)
+	delete(keeps.names, mapKey(keeps.names, stranger.OperationID))
+	find(open(t, at), own)
+	var used *country.Exhausted
+	missing := packtest.Prepared(t, open(t, at), now(invoice("P-100")))
+	if found, err := open(t, at).Find(t.Context(), missing, credentials()); !errors.As(err, &used) || !used.Alone {
+		t.Errorf("what may be in an archive that is not given is taken for absent: %+v %v", found, err)
+	}
+}
+
+func mapKey(of map[string]string, value string) string {
+	for key, v := range of {
+		if v == value {
+			return key
+		}
+	}
+	return ""
+}
+
 // One reading of the list is enough for all uploads that were lost before it; what was lost
 // later, or was prepared before it begins, is looked for in another.
 func TestLostUploadsOfACompanyShareAList(t *testing.T) {
