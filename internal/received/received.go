@@ -71,11 +71,13 @@ type Documents struct {
 	log   *slog.Logger
 	alone sync.RWMutex  // held whole by who reads a document that was in work when a process ended
 	large chan struct{} // held by who reads a large one
+
+	grownUp time.Time // from when on it reads what was in work when a process ended
 }
 
 // New makes it ready; [Documents.Run] reads.
 func New(cfg Config) *Documents {
-	return &Documents{cfg: cfg, db: cfg.DB, log: cfg.Log, large: make(chan struct{}, largeMost)}
+	return &Documents{cfg: cfg, db: cfg.DB, log: cfg.Log, large: make(chan struct{}, largeMost), grownUp: cfg.DB.Now().Add(suspectsAfter)}
 }
 
 const (
@@ -86,6 +88,11 @@ const (
 	retryOwn  = 5 * time.Second
 	waitMax   = time.Hour // longer than any pause here
 	crashMost = 3
+
+	// suspectsAfter is how long a process must have lived before it reads what was in work
+	// when one ended: of those that somebody else kills again and again none gets so far,
+	// and a document that happens to come first is not taken for the cause.
+	suspectsAfter = 5 * time.Second
 )
 
 // queue has a key for each client: they take turns.

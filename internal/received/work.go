@@ -40,6 +40,9 @@ type outcome struct {
 
 // work reads a document and stores what it says.
 func (d *Documents) work(ctx context.Context, l *lease.Lease[row]) error {
+	if l.Row.crashes > 0 && d.db.Now().Before(d.grownUp) {
+		return d.giveBack(ctx, l, d.grownUp)
+	}
 	defer d.room(&l.Row)()
 	var crashes int64
 	err := d.db.Write(ctx, func(tx *db.Tx) error {
@@ -61,16 +64,26 @@ func (d *Documents) work(ctx context.Context, l *lease.Lease[row]) error {
 	if err == nil || errors.Is(err, db.ErrStale) {
 		return nil
 	}
-	back := d.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-		if err := l.Finish(tx, tx.Now().Add(retryOwn)); err != nil {
+	return errors.Join(err, d.giveBack(context.WithoutCancel(ctx), l, d.db.Now().Add(retryOwn), restSQL))
+}
+
+// giveBack has a document read later; also is what changes besides.
+func (d *Documents) giveBack(ctx context.Context, l *lease.Lease[row], due time.Time, also ...string) error {
+	err := d.db.Write(ctx, func(tx *db.Tx) error {
+		if err := l.Finish(tx, due); err != nil {
 			return err
 		}
-		return tx.Exec(restSQL, l.ID)
+		for _, text := range also {
+			if err := tx.Exec(text, l.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if errors.Is(back, db.ErrStale) {
-		back = nil
+	if errors.Is(err, db.ErrStale) {
+		return nil // somebody else's
 	}
-	return errors.Join(err, back)
+	return err
 }
 
 // judge decides what becomes of a document; it writes nothing but files.

@@ -99,6 +99,7 @@ func TestDocumentsAreReadSideBySide(t *testing.T) {
 			}
 			return nil, errors.New("no document")
 		})
+		k.docs.GrownUpAfter(0)
 		bring := func(kind string, n, size int) {
 			t.Helper()
 			var list []received.Arrival
@@ -155,6 +156,40 @@ func TestADocumentThatEndsProcessesIsGivenUpAlone(t *testing.T) {
 	filingtest.Same(t, "of which is the poison", k.count("SELECT count(*) FROM received WHERE result LIKE '%internal_error%' AND authority_id = 'poison'"), 1)
 }
 
+// What was in work when a process ended waits until the next one has lived for a while, and keeps nobody waiting: who
+// is killed again and again takes no document for the cause.
+func TestAYoungProcessReadsNoSuspects(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var suspects atomic.Int64
+		k := reading(t, d, "mem://", func(text []byte) (*incoming.Document, error) {
+			if bytes.Contains(text, []byte("suspect")) {
+				suspects.Add(1)
+			}
+			return nil, errors.New("no document")
+		})
+		k.docs.GrownUpAfter(time.Hour)
+		var list []received.Arrival
+		for i := range 2 * abreast {
+			list = append(list, paper(fmt.Sprint("suspect", i), fmt.Sprint("suspect", i)), paper(fmt.Sprint("other", i), fmt.Sprint("other", i)))
+		}
+		_, err := k.bring(list...)
+		filingtest.Must(t, err)
+		filingtest.ExecSQL(t, d, "UPDATE received SET crashes = 1 WHERE authority_id LIKE 'suspect%'")
+		ctx, stop := context.WithTimeout(t.Context(), filingtest.Patience)
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- k.docs.Run(ctx) }()
+		for k.count("SELECT count(*) FROM received WHERE status = 'PROCESSING' AND crashes = 0") > 0 && ctx.Err() == nil {
+			db.Pause(ctx, 10*time.Millisecond)
+		}
+		stop()
+		filingtest.Must(t, <-ended)
+		filingtest.Same(t, "suspects that were read", suspects.Load(), 0)
+		filingtest.Same(t, "suspects that wait", k.count("SELECT count(*) FROM received WHERE status = 'PROCESSING' AND crashes = 1"), 2*abreast)
+	})
+}
+
 const (
 	lifeVariable = "TRIBUTARY_RECEIVED_LIFE"
 	poisoned     = 86
@@ -180,5 +215,6 @@ func TestALife(t *testing.T) {
 		}
 		return nil, errors.New("no document")
 	})
+	k.docs.GrownUpAfter(0)
 	k.run()
 }
