@@ -153,9 +153,11 @@ func (k *listing) matching(f filter, nip string) []authority.Registration {
 	for _, held := range found {
 		switch {
 		case sold && held.Supplier != nip, bought && f.SellerNIP != "" && f.SellerNIP != held.Supplier,
-			bought && f.InvoiceNumber != "" && f.InvoiceNumber != held.Number, bought && !boughtBy(held, nip),
-			f.KSeFNumber != "" && held.AuthorityID != f.KSeFNumber, !k.shows(f, held):
-		default:
+			bought && f.InvoiceNumber != "" && f.InvoiceNumber != held.Number,
+			f.KSeFNumber != "" && held.AuthorityID != f.KSeFNumber, f.DateRange.DateType == "PermanentStorage" && !f.within(held.At):
+			continue
+		}
+		if about := readNote(held.Note); (!bought || about.Buyer.Type == "Nip" && about.Buyer.Value == nip) && k.shows(f, held, about) {
 			shown = append(shown, held)
 		}
 	}
@@ -165,14 +167,9 @@ func (k *listing) matching(f filter, nip string) []authority.Registration {
 	return shown
 }
 
-// boughtBy reports whether a taxpayer is the buyer of an invoice.
-func boughtBy(held authority.Registration, nip string) bool {
-	buyer := readNote(held.Note).Buyer
-	return buyer.Type == "Nip" && buyer.Value == nip
-}
+func (f *filter) within(at time.Time) bool { return !at.Before(f.from) && !at.After(f.to) }
 
-func (k *listing) shows(f filter, held authority.Registration) bool {
-	about := readNote(held.Note)
+func (k *listing) shows(f filter, held authority.Registration, about summary) bool {
 	if len(f.InvoiceTypes) > 0 {
 		wanted := false
 		for _, kind := range f.InvoiceTypes {
@@ -193,7 +190,7 @@ func (k *listing) shows(f filter, held authority.Registration) bool {
 	case "PermanentStorage":
 		at = held.At
 	}
-	return !at.Before(f.from) && !at.After(f.to)
+	return f.within(at)
 }
 
 // page cuts a list into pages; past 10,000 nothing is shown.
