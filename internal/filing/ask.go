@@ -231,12 +231,18 @@ func askHeld(ctx context.Context, b *batch) (resend []*op, err error) {
 }
 
 // readAfter is from when on what is read of the authority tells that it does not have a
-// filing: the call was over then, and where it should be shown by now it was shown.
+// filing: the call was over then, by this visit's knowledge or by its time-out, and where
+// it should be shown by now it was shown.
 func (v *visit) readAfter(o *op) time.Time {
-	if shown := v.now().Sub(o.sentAt.Add(v.lane.limits.VisibleAfter)); shown >= 0 {
-		return maxTime(v.lostAt, time.Now().Add(-shown))
+	age, limits, now := v.now().Sub(o.sentAt), &v.lane.limits, time.Now()
+	after := v.lostAt
+	if over := now.Add(limits.CallTimeout - age); limits.CallTimeout > 0 && over.Before(after) {
+		after = over
 	}
-	return v.lostAt
+	if age >= limits.VisibleAfter {
+		after = maxTime(after, now.Add(limits.VisibleAfter-age))
+	}
+	return after
 }
 
 // forgiveSilence takes back the failure that a call without an answer counted,
