@@ -7,8 +7,7 @@
 // gives single ones out of its memory; of a day's calls it takes each by itself, because
 // a node that is started ten times a day must not use it up. Failure policy: what a node
 // has taken counts as used, whether it was or not: after a crash less is called than
-// allowed, never more.
-// A tenth is kept back for calls that others make, and for clocks that differ.
+// allowed, never more. A tenth is kept back for calls that others make, and for clocks that differ.
 package quota
 
 import (

@@ -121,7 +121,7 @@ func TestDocumentsAreReadSideBySide(t *testing.T) {
 	})
 }
 
-// A document that ends every process that reads it is given up after four of them; those that were read beside it
+// A document that ends every process that reads it is given up after three of them; those that were read beside it
 // are not.
 func TestADocumentThatEndsProcessesIsGivenUpAlone(t *testing.T) {
 	needs.NotRaced(t, "another process")

@@ -186,8 +186,7 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, index string, re
 }
 
 // Find looks an upload up whose answer was lost: ANAF's list since it was made, which
-// lookups of a company share,
-// and every archive in it that belongs to no other filing and that nobody has looked
+// lookups of a company share, and every archive in it that belongs to no other filing and that nobody has looked
 // into. What ANAF refused is not found, and is refused again when it is sent again.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
 	filter, kind := filterSent, typeSent

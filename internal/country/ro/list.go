@@ -21,7 +21,7 @@ const listingsMax = 8
 
 // A list has pages of 500 lines, and a company has 1,500 of them a day. Uploads whose
 // answers are lost one after another wait for a reading that serves all of them: at ANAF
-// no more pages are read than a day grants, however many are lost.
+// a node reads no more pages than a day grants, however many are lost.
 const (
 	pageLines     = 500
 	pagePauseReal = time.Minute
