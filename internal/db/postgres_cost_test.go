@@ -8,32 +8,34 @@ import (
 	"tributary/internal/needs"
 )
 
-// Sessions know that pages are near, unless somebody has decided otherwise.
-func TestPostgresPagesAreNearUnlessSomebodySaysOtherwise(t *testing.T) {
+// Sessions know that pages are near and compress quickly, unless somebody has decided otherwise.
+func TestSessionsAreTunedUnlessSomebodyHasDecidedOtherwise(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.PostgresURL(t)
-	cost := func() (text string) {
+	check := func(cost, compression string) {
 		t.Helper()
+		var gotCost, gotCompression string
 		d := dbtest.Open(t, db.Config{URL: url})
 		if err := d.Read(t.Context(), func(r db.Reader) error {
-			return r.Row("SELECT current_setting('random_page_cost')").Scan(&text)
+			return r.Row("SELECT current_setting('random_page_cost'), current_setting('default_toast_compression')").Scan(&gotCost, &gotCompression)
 		}); err != nil {
 			t.Fatal(err)
 		}
-		return text
+		if gotCost != cost || gotCompression != compression {
+			t.Errorf("random_page_cost is %s, want %s; default_toast_compression is %s, want %s", gotCost, cost, gotCompression, compression)
+		}
 	}
-	if got := cost(); got != "1.1" {
-		t.Errorf("random_page_cost is %s, want 1.1", got)
-	}
+	check("1.1", "lz4")
 	d := dbtest.Open(t, db.Config{URL: url})
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
-		return tx.Exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET random_page_cost = 2', current_database()); END $$")
+		return tx.Exec(`DO $$ BEGIN
+			EXECUTE format('ALTER DATABASE %I SET random_page_cost = 2', current_database());
+			EXECUTE format('ALTER DATABASE %I SET default_toast_compression = pglz', current_database());
+		END $$`)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cost(); got != "2" {
-		t.Errorf("random_page_cost is %s, want the 2 of the database", got)
-	}
+	check("2", "pglz")
 }

@@ -111,7 +111,7 @@ func issue(ctx context.Context, v *visit, outcomes []outcome) ([]ending, error) 
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			defer v.s.db.Pace().Turn(ctx)()
+			defer v.s.turn(ctx, e.op)()
 			visuals[i] = render(ctx, v, e)
 		})
 	}

@@ -171,6 +171,23 @@ func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 	return nil
 }
 
+// largeBody is from where a sale is prepared and drawn in turns, client by client, on half
+// of the processors: whoever waits for something small finds the others.
+const largeBody = 64 << 10
+
+// turn waits until an operation may be computed with, and returns what ends it.
+func (s *Service) turn(ctx context.Context, o *op) (done func()) {
+	if len(o.Body) < largeBody {
+		return s.db.Pace().Turn(ctx)
+	}
+	leave, err := s.large.Enter(ctx, o.Scope, 1)
+	if err != nil {
+		return func() {} // ctx has ended, and the piece is about to notice
+	}
+	computed := s.db.Pace().Turn(ctx)
+	return func() { computed(); leave() }
+}
+
 // freeBytes gives the room of a batch back.
 func (v *visit) freeBytes() {
 	if v.leaveRoom != nil {

@@ -22,7 +22,9 @@ package filing
 import (
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 
@@ -98,6 +100,7 @@ type Service struct {
 
 	pump     *lease.Pump[laneState]
 	room     *turnstile.Parts // bytes that may be in work, by endpoint
+	large    *turnstile.Gate  // processors for large sales
 	breakers breaker.Breakers
 
 	suspectsAfter time.Duration // tests shorten it
@@ -124,7 +127,8 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Intake: admission.New(cfg.DB, cfg.Log, cfg.Backlog),
 		Series: series.Store{DB: cfg.DB, Atlas: cfg.Atlas, Companies: cfg.Companies},
-		cfg:    cfg, db: cfg.DB, log: cfg.Log, life: life, begun: cfg.DB.Now(), room: turnstile.NewParts(workBytesMax, endpointBytesMax), suspectsAfter: suspectsAfterDefault,
+		cfg:    cfg, db: cfg.DB, log: cfg.Log, life: life, begun: cfg.DB.Now(), room: turnstile.NewParts(workBytesMax, endpointBytesMax),
+		large: turnstile.New(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt), suspectsAfter: suspectsAfterDefault,
 		periods: &period.Periods{DB: cfg.DB, Atlas: cfg.Atlas, Cycle: life, Alerts: cfg.Alerts, AtOnce: period.AtOnceDefault},
 		pauses:  pauses,
 	}

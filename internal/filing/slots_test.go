@@ -3,6 +3,7 @@ package filing_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/document"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
@@ -120,6 +122,48 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 		filing.TakenBytesMax/size {
 		t.Errorf("%d sales of %d bytes went together, %d bytes may", together, size, filing.TakenBytesMax)
 	}
+}
+
+// Large sales are drawn on half of the processors at most; a small one is done meanwhile.
+func TestLargeSalesLeaveProcessorsToSmallOnes(t *testing.T) {
+	t.Parallel()
+	most := max(1, runtime.GOMAXPROCS(0)/2)
+	o := newOffice(country.ByNumber)
+	s := o.Setup()
+	begun, goOn := make(chan struct{}, most+2), make(chan struct{})
+	var mu sync.Mutex
+	inside, peak := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		inside += n
+		peak = max(peak, inside)
+	}
+	s.Render = func(_ context.Context, in filing.Issued) (document.Rendering, error) {
+		if len(in.Transaction.Items) > 1 {
+			count(1)
+			begun <- struct{}{}
+			<-goOn
+			count(-1)
+		}
+		return document.Rendering{PDF: []byte("%PDF")}, nil
+	}
+	d := sqlite(t)
+	n := newNode(t, d, s)
+	for i := range most + 2 {
+		id := fmt.Sprint("large", i)
+		n.File(thick(officeCode, n.Supplier(officeCode, id), id, 40))
+	}
+	n.Start()
+	for range most {
+		<-begun
+	}
+	n.Succeeds(n.File(invoice(officeCode, n.Supplier(officeCode, "small"), "small")))
+	close(goOn)
+	n.Until("all are settled", func() bool {
+		return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'") == int64(most+3)
+	})
+	same(t, "large sales that are drawn at a time", peak, most)
 }
 
 // A client whose backlog has the only slot leaves it after a batch to another client

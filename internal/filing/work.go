@@ -121,7 +121,7 @@ func begin(ctx context.Context, d *drafting) error {
 	for _, o := range b.ops {
 		switch o.stage {
 		case Received:
-			done := b.v.s.db.Pace().Turn(ctx)
+			done := b.v.s.turn(ctx, o)
 			err := d.prepare(ctx, o)
 			done()
 			if err != nil {
