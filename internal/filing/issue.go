@@ -59,12 +59,13 @@ func (in *Issued) Country(language string) country.Issue {
 // structure makes the invoice as data of an operation that is not filed. A
 // document that its own law refuses ends the attempt; a defect of ours does not
 // undo a sale: the result says so, and a person looks at it.
-func structure(v *visit, o *op) []fault.Fault {
+func structure(ctx context.Context, v *visit, o *op) []fault.Fault {
 	if v.lane.pack.Structured == nil || o.Kind == transaction.Response {
 		return nil
 	}
 	in := issued(v, &ending{outcome: outcome{op: o}})
 	err := country.Safely("make a structured invoice", func() (err error) {
+		defer v.s.turn(ctx, o)()
 		o.structured, err = v.lane.pack.Structured(in.Country(o.Document.LanguageCode))
 		return err
 	})
@@ -82,9 +83,9 @@ func structure(v *visit, o *op) []fault.Fault {
 
 // restructure learns of a filing that is the invoice as data what paper shows of
 // it: the filing may be older than this visit, and than this program.
-func restructure(v *visit, e *ending) {
+func restructure(ctx context.Context, v *visit, e *ending) {
 	if e.status == Success && e.op.structured == nil && e.op.filing.Report != nil {
-		structure(v, e.op)
+		structure(ctx, v, e.op)
 	}
 }
 
@@ -100,7 +101,7 @@ func issue(ctx context.Context, v *visit, outcomes []outcome) ([]ending, error) 
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
-		restructure(v, e)
+		restructure(ctx, v, e)
 		if e.status == Success && e.op.structured != nil && e.op.filing.Report == nil {
 			report := files.NewFile(e.op.structured.Content)
 			reports[i] = &report

@@ -175,7 +175,8 @@ func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 // of the processors: whoever waits for something small finds the others.
 const largeBody = 64 << 10
 
-// turn waits until an operation may be computed with, and returns what ends it.
+// turn waits until an operation may be computed with, and returns what ends it. Nobody asks an
+// authority in a turn: one that hangs would keep it from the others.
 func (s *Service) turn(ctx context.Context, o *op) (done func()) {
 	if len(o.Body) < largeBody {
 		return s.db.Pace().Turn(ctx)

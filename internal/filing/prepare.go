@@ -34,7 +34,7 @@ type drafting struct {
 // why there will be none.
 func (d *drafting) prepare(ctx context.Context, o *op) error {
 	b, v := d.b, d.b.v
-	if err := o.Decode(); err != nil {
+	if err := decode(ctx, v, o); err != nil {
 		v.s.log.Error("prepare", "operation", o.ID, "error", err)
 		b.fail(o, internal())
 		return nil
@@ -60,7 +60,7 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 		return nil
 	}
 	if !isFiled(v, o) {
-		if faults := structure(v, o); len(faults) > 0 {
+		if faults := structure(ctx, v, o); len(faults) > 0 {
 			b.fail(o, faults...)
 			return nil
 		}
@@ -74,6 +74,11 @@ func (d *drafting) prepare(ctx context.Context, o *op) error {
 		return err
 	}
 	return d.draft(ctx, o)
+}
+
+func decode(ctx context.Context, v *visit, o *op) error {
+	defer v.s.turn(ctx, o)()
+	return o.Decode()
 }
 
 // resolveOriginal finds the documents an operation refers to. It answers false
@@ -314,6 +319,7 @@ func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
 	}
 	var made *country.Gathered
 	err = country.Safely("gather a sale", func() (err error) {
+		defer v.s.turn(ctx, o)()
 		made, err = v.lane.pack.Periods.Gather(draftOf(v, o))
 		return err
 	})
@@ -392,6 +398,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	}
 	var filing country.Filing
 	err = country.Safely("prepare a filing", func() (err error) {
+		defer v.s.turn(ctx, o)()
 		draft := draftOf(v, o)
 		draft.Previous, draft.Refused, draft.Sequence = d.chain, refused, sequence
 		filing, err = v.lane.channel.Prepare(draft)

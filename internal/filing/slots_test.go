@@ -166,6 +166,31 @@ func TestLargeSalesLeaveProcessorsToSmallOnes(t *testing.T) {
 	same(t, "large sales that are drawn at a time", peak, most)
 }
 
+// A question about a large sale that nobody answers keeps no other large sale waiting.
+func TestAQuestionThatHangsHoldsUpNoLargeSale(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	s := o.Setup()
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	var questions atomic.Int64
+	s.Packs[0].Connect = func(country.Endpoint) (country.Channel, error) {
+		return asking{o, func() error {
+			if questions.Add(1) == 1 {
+				close(asked)
+				<-goOn
+			}
+			return nil
+		}}, nil
+	}
+	n := newNode(t, sqlite(t), s)
+	waits := n.File(thick(officeCode, n.Supplier(officeCode, "s1"), "waits", 40))
+	n.Start()
+	<-asked
+	n.Succeeds(n.File(thick(officeCode, n.Supplier(officeCode, "s2"), "goes on", 40)))
+	close(goOn)
+	n.Succeeds(waits)
+}
+
 // A client whose backlog has the only slot leaves it after a batch to another client
 // who waits, and is not done with all of its own first.
 func TestABacklogGivesWayToAnotherClient(t *testing.T) {

@@ -121,10 +121,7 @@ func begin(ctx context.Context, d *drafting) error {
 	for _, o := range b.ops {
 		switch o.stage {
 		case Received:
-			done := b.v.s.turn(ctx, o)
-			err := d.prepare(ctx, o)
-			done()
-			if err != nil {
+			if err := d.prepare(ctx, o); err != nil {
 				return err
 			}
 		case Prepared, Sent, Pending:

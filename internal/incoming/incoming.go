@@ -70,6 +70,15 @@ type Document struct {
 	Attachments  []transaction.Attachment // embedded files; never rendered
 
 	NotRead []string // paths of what the document says and this shape has no place for, at most NotReadMax
+
+	Broken []BrokenRule // of the standard that the document says it keeps, at most NotReadMax
+}
+
+// BrokenRule is a rule that a document breaks.
+type BrokenRule struct {
+	Rule string // its official name; empty in the last one, where there are more
+	Term string
+	Text string // what is wrong, without naming the term
 }
 
 // LineNets are what the lines of a sale come to without tax; nil where the document has no

@@ -108,7 +108,7 @@ func (d *Documents) judge(ctx context.Context, l *lease.Lease[row], crashes int6
 	if err := d.parties(ctx, l, o); err != nil {
 		return nil, err
 	}
-	o.Faults = append(o.Faults, append(result.NotRead(o.Document.NotRead), result.Unplaced(o.Document)...)...)
+	o.Faults = slices.Concat(o.Faults, result.Broken(o.Document.Broken), result.NotRead(o.Document.NotRead), result.Unplaced(o.Document))
 	if o.Company == nil {
 		o.aside = fmt.Sprintf("a received document is addressed to no company of the client; it is kept as operation %s", l.ID)
 		return o.fails(fault.Fault{Code: fault.CodeNotFound, Type: fault.Validation, Field: "customer", Message: fmt.Sprintf(

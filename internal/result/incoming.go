@@ -175,4 +175,16 @@ func NotRead(paths []string) (list []fault.Fault) {
 	return list
 }
 
+// Broken are the warnings of the rules that a received document breaks.
+func Broken(rules []incoming.BrokenRule) (list []fault.Fault) {
+	for _, b := range rules {
+		text := b.Text
+		if b.Rule != "" {
+			text += " (rule " + b.Rule + ")"
+		}
+		list = append(list, fault.Warn(fault.Clip(b.Term, pathMax), fault.FieldNotValid, "%s", text))
+	}
+	return list
+}
+
 const pathMax = 200

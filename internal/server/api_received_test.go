@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +198,24 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 		if time.Now().After(late) {
 			t.Fatal("the document is not read again")
 		}
+	}
+}
+
+// A document that breaks the rules that it names is read all the same, and says so.
+func TestBrokenRulesAreWarnings(t *testing.T) {
+	t.Parallel()
+	c := receives(t, busy(t))
+	seller := trader(t, c, "seller of faults", "DE200000055")
+	trader(t, c, "buyer of faults", "DE200000063")
+	_, document := sold(t, c, seller, "faults-1", "DE200000063")
+	wrong := regexp.MustCompile(`(TaxInclusiveAmount[^>]*>|GrandTotalAmount>)[0-9.]+`).ReplaceAll(document, []byte("${1}1.00"))
+	r := c.read(t, c.upload(t, "application/xml", wrong))
+	told := slices.ContainsFunc(r["errors"].([]any), func(e any) bool {
+		f := e.(object)
+		return f["code"] == "field_not_valid" && f["type"] == "warning" && strings.Contains(f["message"].(string), "rule BR-CO-15")
+	})
+	if r["status"] != "SUCCESS" || !told {
+		t.Errorf("%v %v", r["status"], r["errors"])
 	}
 }
 

@@ -3,6 +3,8 @@ package en16931
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/invopop/gobl/num"
 
@@ -32,7 +34,42 @@ func ReadIncoming(document []byte) (*incoming.Document, error) {
 	r.payments()
 	r.placeless()
 	r.out.NotRead = r.unread.List()
+	if r.err == nil {
+		r.out.Broken = broken(d, syntax)
+	}
 	return r.out, r.err
+}
+
+// broken are the official rules that a document breaks: those of the specification that it
+// names (BT-24), where we have them. A specification that leaves terms out, or adds some,
+// has others.
+func broken(d *Invoice, syntax string) (list []incoming.BrokenRule) {
+	p, ok := profileOf(d.Specification)
+	if !ok {
+		return nil
+	}
+	found := slices.DeleteFunc(Check(d, p), func(f Finding) bool { return syntax == incoming.CII && strings.HasPrefix(f.Rule, "UBL-") })
+	for i, f := range found {
+		if len(list) == incoming.NotReadMax-1 && i < len(found)-1 {
+			return append(list, incoming.BrokenRule{Text: fmt.Sprintf("%d more rules are broken", len(found)-i)})
+		}
+		term := f.Term
+		if f.Index >= 0 {
+			term = fmt.Sprintf("%s, number %d", f.Term, f.Index+1)
+		}
+		list = append(list, incoming.BrokenRule{Rule: f.Rule, Term: term, Text: f.Text})
+	}
+	return list
+}
+
+func profileOf(specification string) (Profile, bool) {
+	for _, p := range []Profile{PeppolBIS(), PeppolSelfBilling(), XRechnung(false), CIUSRO()} {
+		if p.Specification == specification {
+			return p, true
+		}
+	}
+	further, compliant := strings.CutPrefix(specification, specificationCore+"#compliant#")
+	return Profile{Specification: specification}, specification == specificationCore || compliant && !strings.Contains(further, "#")
 }
 
 type receiver struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,7 +86,73 @@ func TestExamplesAreReceived(t *testing.T) {
 			return
 		}
 		agrees(t, name, document, d)
+		for _, b := range d.Broken {
+			if faulty[name] != b.Rule {
+				t.Errorf("%s: %s %s %s", name, b.Rule, b.Term, b.Text)
+			}
+		}
 	})
+}
+
+// faulty are examples that break a rule of the specification that they name.
+var faulty = map[string]string{
+	"en16931/ubl/examples/issue116.xml":                                      "PEPPOL-COMMON-R049",  // Swedish numbers of nobody
+	"peppol-bis3/examples-2026.5/base-example_profile02.xml":                 "PEPPOL-EN16931-R007", // its process is none of Peppol's
+	"peppol-bis3/national-examples/GR/GR-base-example-TaxRepresentative.xml": "BR-06",               // no name of the seller
+	"en16931-worked/negprice.xml":                                            "BR-27",               // made to be refused
+}
+
+// What others write may break the rules that it names: the document is read, and they are told.
+func TestBrokenRulesOfReceivedDocumentsAreTold(t *testing.T) {
+	t.Parallel()
+	rules := func(specification string, change func(*en16931.Invoice)) (told []string) {
+		t.Helper()
+		d := sample(en16931.PeppolBIS())
+		if specification != "" {
+			d.Specification = specification
+		}
+		change(d)
+		in, err := en16931.ReadIncoming(en16931.WriteUBL(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range in.Broken {
+			told = append(told, strings.TrimSpace(b.Rule+" "+b.Term))
+		}
+		return told
+	}
+	const core = "urn:cen.eu:en16931:2017"
+	worse := func(d *en16931.Invoice) { d.Totals.Gross = dec("1.00") }
+	for _, c := range []struct {
+		specification string
+		change        func(*en16931.Invoice)
+		want          string
+	}{
+		{"", func(*en16931.Invoice) {}, ""},
+		{"", worse, "BR-CO-15 BT-112"},
+		{"", func(d *en16931.Invoice) { d.Buyer.Electronic = en16931.Identifier{} }, "PEPPOL-EN16931-R010 BT-49"},
+		{core, func(d *en16931.Invoice) { d.Buyer.Electronic = en16931.Identifier{} }, ""},
+		{core, worse, "BR-CO-15 BT-112"},
+		{core + "#compliant#urn:factur-x.eu:1p0:basic", worse, "BR-CO-15 BT-112"},
+		{core + "#conformant#urn:factur-x.eu:1p0:extended", worse, ""},
+		{"urn:factur-x.eu:1p0:minimum", worse, ""},
+		{core, func(d *en16931.Invoice) { d.Lines[0].Item.Name = "" }, "BR-25 BT-153, number 1"},
+	} {
+		told := rules(c.specification, c.change)
+		if c.want == "" && len(told) > 0 || c.want != "" && !slices.Contains(told, c.want) {
+			t.Errorf("%s: told %q, want %q", c.specification, told, c.want)
+		}
+	}
+	many := rules(core, func(d *en16931.Invoice) {
+		for range 200 {
+			line := d.Lines[0]
+			line.Item.Name = ""
+			d.Lines = append(d.Lines, line)
+		}
+	})
+	if len(many) != incoming.NotReadMax || many[len(many)-1] != "" {
+		t.Errorf("%d are told, the last is %q", len(many), many[len(many)-1])
+	}
 }
 
 // written are the documents that packs of the family made.
@@ -121,6 +188,9 @@ func TestWhatWeWriteIsReadBack(t *testing.T) {
 			if strings.Contains(u, "/") {
 				t.Errorf("%s: not read: %s", name, u)
 			}
+		}
+		for _, b := range d.Broken {
+			t.Errorf("%s: %s %s %s", name, b.Rule, b.Term, b.Text)
 		}
 	}
 }

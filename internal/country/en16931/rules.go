@@ -140,7 +140,7 @@ func (c *checker) header() {
 	}
 	if d.TaxCurrency != "" {
 		c.must("BR-CL-05", "BT-6", among(currencies, d.TaxCurrency), notListed)
-		c.need("BR-53", "BT-111", d.Totals.TaxAccounting.Given())
+		c.need("BR-53", "BT-111", d.Totals.TaxAccounting.Given() || d.TaxCurrency == d.Currency && d.Totals.Tax.Given())
 	}
 	if d.TaxPointCode != "" {
 		c.must("BR-CO-03", "BT-8", d.TaxPointDate == "", "may not stand beside BT-7")
@@ -254,7 +254,7 @@ func (c *checker) vatPrefix(term, id string) {
 }
 
 func (c *checker) payment() {
-	code, text := "", ""
+	code := ""
 	cards := 0
 	for i, m := range c.d.Payment.Means {
 		c.need("BR-49", "BT-81", m.Code != "")
@@ -272,9 +272,9 @@ func (c *checker) payment() {
 			c.must("BR-51", "BT-87", len(m.Card.Number) <= 10, "shows more than the first six and the last four digits")
 		}
 		if i == 0 {
-			code, text = m.Code, m.Text
+			code = m.Code
 		}
-		c.must("UBL-SR-47", "BT-81", m.Code == code && m.Text == text, "differs between the means of payment")
+		c.must("UBL-SR-47", "BT-81", m.Code == code, "differs between the means of payment")
 	}
 	c.must("UBL-SR-54", "BG-18", cards <= 1, "occurs more than once")
 }
