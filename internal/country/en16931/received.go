@@ -45,8 +45,11 @@ func ReadIncoming(document []byte) (*incoming.Document, error) {
 // has others.
 func broken(d *Invoice, syntax string) (list []incoming.BrokenRule) {
 	p, ok := profileOf(d.Specification)
-	if !ok {
+	switch {
+	case !ok:
 		return nil
+	case len(d.Breakdown) > subtotalsMax:
+		return []incoming.BrokenRule{{Text: fmt.Sprintf("the official rules were not checked: there are more than %d tax subtotals", subtotalsMax)}}
 	}
 	found := slices.DeleteFunc(Check(d, p), func(f Finding) bool { return syntax == incoming.CII && strings.HasPrefix(f.Rule, "UBL-") })
 	for i, f := range found {
@@ -61,6 +64,9 @@ func broken(d *Invoice, syntax string) (list []incoming.BrokenRule) {
 	}
 	return list
 }
+
+// subtotalsMax bounds the work on somebody else's document: the lines are added up for each subtotal.
+const subtotalsMax = 100
 
 func profileOf(specification string) (Profile, bool) {
 	for _, p := range []Profile{PeppolBIS(), PeppolSelfBilling(), XRechnung(false), CIUSRO()} {

@@ -143,6 +143,12 @@ func TestBrokenRulesOfReceivedDocumentsAreTold(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", c.specification, told, c.want)
 		}
 	}
+	for n, judged := range map[int]bool{100: true, 101: false} {
+		told := rules(core, func(d *en16931.Invoice) { d.Breakdown = slices.Repeat(d.Breakdown[:1], n) })
+		if unjudged := slices.Equal(told, []string{""}); unjudged == judged {
+			t.Errorf("%d subtotals: told %q", n, told)
+		}
+	}
 	many := rules(core, func(d *en16931.Invoice) {
 		for range 200 {
 			line := d.Lines[0]
