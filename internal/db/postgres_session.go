@@ -61,7 +61,7 @@ func (e *pgEngine) longer() time.Duration {
 
 // settle makes a session's settings. PostgreSQL's own random_page_cost is that of
 // turning disks: with it, a hundred rows by their keys are looked for by reading
-// the whole table. Its own compression of long values takes ten times as long as
+// the whole table. Its own compression of long values takes several times as long as
 // lz4, which most servers have. Whoever has set another value decides for himself.
 func (e *pgEngine) settle(ctx context.Context, c *pgconn.PgConn, use pgUse) error {
 	script := fmt.Sprintf(`SET timezone = 'UTC'; SET idle_in_transaction_session_timeout = %d; SET statement_timeout = %d; SET lock_timeout = %d;

@@ -76,7 +76,7 @@ type Document struct {
 
 // BrokenRule is a rule that a document breaks.
 type BrokenRule struct {
-	Rule string // its official name; empty in the last one, where there are more
+	Rule string // its official name; empty where Text speaks of the rest
 	Term string
 	Text string // what is wrong, without naming the term
 }

@@ -3,7 +3,6 @@ package en16931
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/invopop/gobl/num"
@@ -51,7 +50,8 @@ func broken(d *Invoice, syntax string) (list []incoming.BrokenRule) {
 	case len(d.Breakdown) > subtotalsMax:
 		return []incoming.BrokenRule{{Text: fmt.Sprintf("the official rules were not checked: there are more than %d tax subtotals", subtotalsMax)}}
 	}
-	found := slices.DeleteFunc(Check(d, p), func(f Finding) bool { return syntax == incoming.CII && strings.HasPrefix(f.Rule, "UBL-") })
+	p.CII = syntax == incoming.CII
+	found := Check(d, p)
 	for i, f := range found {
 		if len(list) == incoming.NotReadMax-1 && i < len(found)-1 {
 			return append(list, incoming.BrokenRule{Text: fmt.Sprintf("%d more rules are broken", len(found)-i)})

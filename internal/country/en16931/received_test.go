@@ -149,6 +149,17 @@ func TestBrokenRulesOfReceivedDocumentsAreTold(t *testing.T) {
 			t.Errorf("%d subtotals: told %q", n, told)
 		}
 	}
+	means := sample(en16931.FacturX())
+	means.Payment.Means = append(means.Payment.Means, en16931.PaymentMeans{Code: "30", Account: means.Payment.Means[0].Account})
+	for syntax, document := range map[string][]byte{"UBL": en16931.WriteUBL(means), "CII": en16931.WriteCII(means)} {
+		in, err := en16931.ReadIncoming(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := len(in.Broken) > 0; told != (syntax == "UBL") { // UBL-SR-47
+			t.Errorf("two means of payment in %s: told %v", syntax, in.Broken)
+		}
+	}
 	many := rules(core, func(d *en16931.Invoice) {
 		for range 200 {
 			line := d.Lines[0]

@@ -1,6 +1,7 @@
 package en16931
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -96,6 +97,9 @@ func Check(d *Invoice, p Profile) []Finding {
 	}
 	if p.French {
 		c.french()
+	}
+	if p.CII { // these rules are of the other syntax
+		c.found = slices.DeleteFunc(c.found, func(f Finding) bool { return strings.HasPrefix(f.Rule, "UBL-") })
 	}
 	return c.found
 }
