@@ -2,12 +2,15 @@ package webhook_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"tributary/internal/freeport"
 	"tributary/internal/guard"
 	"tributary/internal/guard/guardtest"
 	"tributary/internal/webhook"
@@ -17,7 +20,7 @@ func TestRebindingNameIsRefusedWhenItTurns(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
 	got := make(chan string, 10)
-	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	receiver := serveTLS(t, ca, freeOn(t, "127.0.0.2"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got <- r.RemoteAddr
 	}), "rebind.example")
 	f := guardtest.NewForbidden(t, "127.0.0.1:"+portOf(receiver))
@@ -49,10 +52,16 @@ func TestRebindingNameIsRefusedWhenItTurns(t *testing.T) {
 	}
 }
 
+// freeOn is an address whose port is free on the other local addresses too: the kernel's own choice is on this one alone.
+func freeOn(t *testing.T, host string) string {
+	t.Helper()
+	return net.JoinHostPort(host, strconv.Itoa(must(freeport.New())(t)))
+}
+
 func TestNameWithMixedAddressesReachesOnlyTheOpenOne(t *testing.T) {
 	t.Parallel()
 	ca := must(newAuthority())(t)
-	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+	receiver := serveTLS(t, ca, freeOn(t, "127.0.0.2"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		"mixed.example")
 	four := guardtest.NewForbidden(t, "127.0.0.1:"+portOf(receiver))
 	six := guardtest.NewForbidden(t, "[::1]:"+portOf(receiver))
